@@ -1,0 +1,9 @@
+//! The outside, as traits: so far the disk. Only this crate touches it; tests bring a disk that loses what was not fsynced.
+//!
+//! Every path is relative to the disk's root, the data directory. Errors carry verb and path.
+
+mod disk;
+mod real;
+
+pub use disk::{Disk, DiskError, DiskFile, Verb};
+pub use real::RealDisk;
