@@ -1,1 +1,21 @@
-//! command
+//! What may be asked of a shard: every command, its answer, the entry that carries commands through the log, and the
+//! `Door`, the one way in.
+//!
+//! A command's tag and layout are disk format (`docs/formats/entry.md`): tags are never reused, layouts only gain new tags.
+//! Whatever can be refused is refused in apply, so a refusal is part of the answer and not of proposing.
+
+mod append;
+mod door;
+mod encoding;
+mod entry;
+mod offsets;
+mod producer;
+mod topic;
+
+pub use append::{AppendBatch, AppendRefusal, Appended};
+pub use door::{Applied, Door, Inbox, Pending, Proposal, ProposeError, Stage, Waiter};
+pub use encoding::DecodeError;
+pub use entry::{Command, Entry, Outcome};
+pub use offsets::{CommitOffsets, CommittedOffset, DeleteGroup, DeleteOffsets, GroupRefusal, OffsetToCommit};
+pub use producer::{AllocateProducerId, ProducerIdAllocated};
+pub use topic::{AlterTopicConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicRefusal};

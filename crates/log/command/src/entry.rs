@@ -1,0 +1,165 @@
+//! What stands at one LSN: the commands that arrived together, and the time they were proposed.
+
+use bytes::Bytes;
+use daybook_types::TimestampMs;
+
+use crate::encoding::{DecodeError, Reader, Writer};
+use crate::{
+    AllocateProducerId, AlterTopicConfigs, AppendBatch, AppendRefusal, Appended, CommitOffsets, CreatePartitions,
+    CreateTopic, DeleteGroup, DeleteOffsets, DeleteTopic, GroupRefusal, ProducerIdAllocated, TopicRefusal,
+};
+
+const FORMAT_VERSION: u8 = 1;
+
+/// Commands in the order in which they are applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The proposer's clock: the only time that apply knows.
+    pub time: TimestampMs,
+    pub commands: Vec<Command>,
+}
+
+/// One request to change a shard's state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    AppendBatch(AppendBatch),
+    CreateTopic(CreateTopic),
+    DeleteTopic(DeleteTopic),
+    AlterTopicConfigs(AlterTopicConfigs),
+    CreatePartitions(CreatePartitions),
+    AllocateProducerId(AllocateProducerId),
+    CommitOffsets(CommitOffsets),
+    DeleteGroup(DeleteGroup),
+    DeleteOffsets(DeleteOffsets),
+}
+
+/// What apply decided about a command: the same variant as the command's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    AppendBatch(Result<Appended, AppendRefusal>),
+    CreateTopic(Result<(), TopicRefusal>),
+    DeleteTopic(Result<(), TopicRefusal>),
+    AlterTopicConfigs(Result<(), TopicRefusal>),
+    CreatePartitions(Result<(), TopicRefusal>),
+    AllocateProducerId(ProducerIdAllocated),
+    CommitOffsets,
+    DeleteGroup(Result<(), GroupRefusal>),
+    DeleteOffsets(Result<(), GroupRefusal>),
+}
+
+impl Command {
+    fn tag(&self) -> u8 {
+        match self {
+            Self::AppendBatch(_) => 1,
+            Self::CreateTopic(_) => 2,
+            Self::DeleteTopic(_) => 3,
+            Self::AlterTopicConfigs(_) => 4,
+            Self::CreatePartitions(_) => 5,
+            Self::AllocateProducerId(_) => 6,
+            Self::CommitOffsets(_) => 7,
+            Self::DeleteGroup(_) => 8,
+            Self::DeleteOffsets(_) => 9,
+        }
+    }
+
+    /// Name for logs and `daybook log dump`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::AppendBatch(_) => "append_batch",
+            Self::CreateTopic(_) => "create_topic",
+            Self::DeleteTopic(_) => "delete_topic",
+            Self::AlterTopicConfigs(_) => "alter_topic_configs",
+            Self::CreatePartitions(_) => "create_partitions",
+            Self::AllocateProducerId(_) => "allocate_producer_id",
+            Self::CommitOffsets(_) => "commit_offsets",
+            Self::DeleteGroup(_) => "delete_group",
+            Self::DeleteOffsets(_) => "delete_offsets",
+        }
+    }
+
+    /// About how many bytes the command takes in an entry and in memory.
+    pub fn bytes(&self) -> usize {
+        const HEAD_BYTES: usize = 25;
+        HEAD_BYTES
+            + match self {
+                Self::AppendBatch(append) => append.batch.len(),
+                Self::CreateTopic(create) => {
+                    create.configs.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() + 300
+                }
+                Self::AlterTopicConfigs(alter) => alter
+                    .changes
+                    .iter()
+                    .map(|(name, value)| name.len() + value.as_ref().map_or(0, String::len))
+                    .sum::<usize>(),
+                Self::CommitOffsets(commit) => commit.offsets.iter().map(|o| o.metadata.len() + 40).sum::<usize>(),
+                Self::DeleteOffsets(delete) => delete.partitions.len() * 20,
+                Self::DeleteTopic(_)
+                | Self::CreatePartitions(_)
+                | Self::AllocateProducerId(_)
+                | Self::DeleteGroup(_) => 0,
+            }
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.u8(self.tag());
+        if let Self::AppendBatch(append) = self {
+            // Written straight through: its batch must stay a part of its own.
+            return out.sized(AppendBatch::HEAD_BYTES + append.batch.len(), |out| append.write(out));
+        }
+        let mut body = Writer::default();
+        match self {
+            Self::AppendBatch(_) | Self::AllocateProducerId(_) => {}
+            Self::CreateTopic(command) => command.write(&mut body),
+            Self::DeleteTopic(command) => command.write(&mut body),
+            Self::AlterTopicConfigs(command) => command.write(&mut body),
+            Self::CreatePartitions(command) => command.write(&mut body),
+            Self::CommitOffsets(command) => command.write(&mut body),
+            Self::DeleteGroup(command) => command.write(&mut body),
+            Self::DeleteOffsets(command) => command.write(&mut body),
+        }
+        out.sized(body.len(), |out| body.finish().iter().for_each(|part| out.raw(part)));
+    }
+
+    fn read(tag: u8, body: Bytes) -> Result<Self, DecodeError> {
+        let from = &mut Reader::new(body);
+        let command = match tag {
+            1 => Self::AppendBatch(AppendBatch::read(from)?),
+            2 => Self::CreateTopic(CreateTopic::read(from)?),
+            3 => Self::DeleteTopic(DeleteTopic::read(from)?),
+            4 => Self::AlterTopicConfigs(AlterTopicConfigs::read(from)?),
+            5 => Self::CreatePartitions(CreatePartitions::read(from)?),
+            6 => Self::AllocateProducerId(AllocateProducerId),
+            7 => Self::CommitOffsets(CommitOffsets::read(from)?),
+            8 => Self::DeleteGroup(DeleteGroup::read(from)?),
+            9 => Self::DeleteOffsets(DeleteOffsets::read(from)?),
+            _ => return Err(DecodeError::UnknownTag { tag }),
+        };
+        if from.is_at_end() { Ok(command) } else { Err(DecodeError::Malformed) }
+    }
+}
+
+impl Entry {
+    /// The entry's bytes in parts to be written one after the other; record batches are parts of their own, not copied.
+    pub fn encode(&self) -> Vec<Bytes> {
+        let mut out = Writer::default();
+        out.u8(FORMAT_VERSION);
+        out.i64(self.time.0);
+        out.count(self.commands.len());
+        for command in &self.commands {
+            command.write(&mut out);
+        }
+        out.finish()
+    }
+
+    /// Reads what `encode` wrote. Record batches are slices of `bytes`.
+    pub fn decode(bytes: Bytes) -> Result<Self, DecodeError> {
+        let from = &mut Reader::new(bytes);
+        let version = from.u8()?;
+        if version > FORMAT_VERSION {
+            return Err(DecodeError::NewerFormat { found: version, known: FORMAT_VERSION });
+        }
+        let time = TimestampMs(from.i64()?);
+        let commands = from.list(|from| Command::read(from.u8()?, from.slice()?))?;
+        if from.is_at_end() { Ok(Self { time, commands }) } else { Err(DecodeError::Malformed) }
+    }
+}
