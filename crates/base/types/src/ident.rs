@@ -1,5 +1,6 @@
 //! Identifiers.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -155,6 +156,13 @@ impl TopicName {
     }
 
     pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// So that a map by name answers for a text: a text that is no legal name is in no map.
+impl Borrow<str> for TopicName {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

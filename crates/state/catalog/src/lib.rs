@@ -1,1 +1,16 @@
-//! catalog
+//! Topics and their configs: what exists, under which name and id. Pure; changed only by commands.
+//!
+//! Invariants: a name and an id each belong to at most one topic; a topic's partition count only grows.
+
+mod catalog;
+mod settings;
+mod topic;
+pub mod topic_config;
+
+pub use catalog::Catalog;
+pub use settings::{TimestampKind, TopicSettings};
+pub use topic::{StoredTopicError, Topic};
+pub use topic_config::{ConfigKind, ConfigRefusal, Definition};
+
+#[cfg(test)]
+mod tests;

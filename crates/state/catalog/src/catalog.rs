@@ -1,0 +1,86 @@
+//! All topics of a shard.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use daybook_command::{AlterTopicConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicRefusal};
+use daybook_types::{TopicId, TopicName};
+
+use crate::Topic;
+
+/// Topics by name and by id. Cheap to clone a little at a time: topics are shared.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    by_name: BTreeMap<TopicName, Arc<Topic>>,
+    by_id: HashMap<TopicId, Arc<Topic>>,
+}
+
+impl Catalog {
+    pub fn topic(&self, name: &str) -> Option<&Arc<Topic>> {
+        self.by_name.get(name)
+    }
+
+    pub fn topic_by_id(&self, id: TopicId) -> Option<&Arc<Topic>> {
+        self.by_id.get(&id)
+    }
+
+    /// All topics, by name.
+    pub fn topics(&self) -> impl Iterator<Item = &Arc<Topic>> {
+        self.by_name.values()
+    }
+
+    /// Puts a topic as a checkpoint kept it.
+    pub fn restore(&mut self, topic: Topic) {
+        self.put(topic);
+    }
+
+    pub fn create(&mut self, command: &CreateTopic) -> Result<Arc<Topic>, TopicRefusal> {
+        if let Some(topic) = self.by_name.get(&command.name) {
+            return Err(TopicRefusal::Exists { name: topic.name.clone(), id: topic.id });
+        }
+        if let Some(topic) = self.by_id.get(&command.id) {
+            return Err(TopicRefusal::Exists { name: topic.name.clone(), id: topic.id });
+        }
+        let configs = command.configs.iter().cloned().collect();
+        Ok(self.put(Topic::new(command.id, command.name.clone(), command.partitions, configs)))
+    }
+
+    pub fn delete(&mut self, command: DeleteTopic) -> Result<Arc<Topic>, TopicRefusal> {
+        let topic = self.by_id.remove(&command.id).ok_or(TopicRefusal::Unknown { id: command.id })?;
+        self.by_name.remove(&topic.name);
+        Ok(topic)
+    }
+
+    pub fn alter_configs(&mut self, command: &AlterTopicConfigs) -> Result<Arc<Topic>, TopicRefusal> {
+        let topic = self.existing(command.id)?;
+        let mut configs = topic.configs.clone();
+        for (name, value) in &command.changes {
+            match value {
+                Some(value) => configs.insert(name.clone(), value.clone()),
+                None => configs.remove(name),
+            };
+        }
+        Ok(self.put(Topic::new(topic.id, topic.name.clone(), topic.partitions, configs)))
+    }
+
+    /// The topic as it was before and as it is now.
+    pub fn create_partitions(&mut self, command: CreatePartitions) -> Result<(Arc<Topic>, Arc<Topic>), TopicRefusal> {
+        let before = self.existing(command.id)?;
+        if command.total <= before.partitions {
+            return Err(TopicRefusal::NotMorePartitions { current: before.partitions, asked: command.total });
+        }
+        let after = self.put(Topic::new(before.id, before.name.clone(), command.total, before.configs.clone()));
+        Ok((before, after))
+    }
+
+    fn existing(&self, id: TopicId) -> Result<Arc<Topic>, TopicRefusal> {
+        self.by_id.get(&id).cloned().ok_or(TopicRefusal::Unknown { id })
+    }
+
+    fn put(&mut self, topic: Topic) -> Arc<Topic> {
+        let topic = Arc::new(topic);
+        self.by_name.insert(topic.name.clone(), Arc::clone(&topic));
+        self.by_id.insert(topic.id, Arc::clone(&topic));
+        topic
+    }
+}
