@@ -1,0 +1,52 @@
+//! What a group answers instead of what was asked. One kind for each of Kafka's error codes that a group can give; the door
+//! makes the numbers.
+
+use daybook_types::FaultKind;
+use thiserror::Error;
+
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq, Hash)]
+pub enum GroupError {
+    #[error("the group id is empty")]
+    InvalidGroupId,
+    #[error("the session timeout is outside the limits that the server allows")]
+    InvalidSessionTimeout,
+    /// Not a failure: the refusal carries the id with which to ask again (KIP-394).
+    #[error("join again with the member id given here")]
+    MemberIdRequired,
+    #[error("the group has no such member")]
+    UnknownMemberId,
+    #[error("the group is in another generation")]
+    IllegalGeneration,
+    #[error("the group is rebalancing")]
+    RebalanceInProgress,
+    #[error("another member has taken over this instance id")]
+    FencedInstanceId,
+    #[error("the member shares no protocol with the group, or is of another protocol type")]
+    InconsistentGroupProtocol,
+    #[error("the group has as many members as it may")]
+    GroupMaxSizeReached,
+    /// What members said about themselves, or were assigned, is more than the server keeps; Kafka answers UNKNOWN_SERVER_ERROR
+    /// where the group no longer fits a record.
+    #[error("the group's members describe themselves in more bytes than the server keeps")]
+    GroupTooLarge,
+    #[error("the group has members")]
+    NonEmptyGroup,
+    /// The coordinator is shutting down, or it holds as many groups as it may.
+    #[error("the coordinator can't take this now")]
+    CoordinatorNotAvailable,
+}
+
+impl GroupError {
+    pub fn kind(self) -> FaultKind {
+        match self {
+            Self::InvalidGroupId
+            | Self::InvalidSessionTimeout
+            | Self::InconsistentGroupProtocol
+            | Self::GroupMaxSizeReached
+            | Self::GroupTooLarge
+            | Self::NonEmptyGroup => FaultKind::Reject,
+            Self::FencedInstanceId | Self::UnknownMemberId | Self::IllegalGeneration => FaultKind::Fenced,
+            Self::MemberIdRequired | Self::RebalanceInProgress | Self::CoordinatorNotAvailable => FaultKind::RetryLater,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Writing a checkpoint: partition files first, then one atomic batch that names their ends, the state and the LSN.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use daybook_command::{Entry, Outcome};
+use daybook_consensus::{At, Checkpoint, CheckpointError, RaftMeta, StateMachine};
+use daybook_kv::{Op, Space, Store};
+use daybook_segment::{PartitionFiles, PartitionStore};
+
+use crate::posting::{Content, Posting};
+use crate::storage::{ends_key, key};
+
+/// What consensus applies to: the posting, and where its checkpoints go.
+pub(crate) struct Poster<P> {
+    pub posting: P,
+    pub kv: Arc<Store>,
+    pub files: Arc<PartitionStore>,
+}
+
+impl<P: Posting> StateMachine for Poster<P> {
+    fn apply(&mut self, at: At, entry: &Entry) -> Vec<Outcome> {
+        self.posting.apply(at, entry)
+    }
+
+    fn pass(&mut self, at: At) {
+        self.posting.pass(at);
+    }
+
+    fn begin_checkpoint(&mut self) -> Checkpoint {
+        let content = self.posting.take_content();
+        let (kv, files) = (Arc::clone(&self.kv), Arc::clone(&self.files));
+        Box::new(move |meta| {
+            let began = Instant::now();
+            let partitions = content.appends.len();
+            let result = write(content, &meta, &kv, &files);
+            metrics::histogram!("daybook_checkpoint_seconds").record(began.elapsed().as_secs_f64());
+            match &result {
+                Ok(bytes) => {
+                    metrics::counter!("daybook_checkpoints_total").increment(1);
+                    metrics::counter!("daybook_checkpoint_bytes_total").increment(*bytes);
+                    tracing::debug!(partitions, bytes, elapsed = ?began.elapsed(), "checkpoint written");
+                }
+                Err(error) => tracing::error!(%error, "checkpoint failed; the write-ahead log keeps everything"),
+            }
+            result.map(drop)
+        })
+    }
+}
+
+/// Returns how many bytes of records were written.
+fn write(content: Content, meta: &RaftMeta, kv: &Store, files: &PartitionStore) -> Result<u64, CheckpointError> {
+    let fail = |cause: &dyn std::fmt::Display| CheckpointError { cause: cause.to_string().into() };
+    let Content { appends, mut ops, removed, published } = content;
+
+    let mut touched: Vec<Arc<PartitionFiles>> = Vec::with_capacity(appends.len());
+    let mut bytes = 0;
+    for append in &appends {
+        let partition = files.get_or_create(append.partition);
+        partition.append(&append.batches, append.roll).map_err(|error| fail(&error))?;
+        bytes += append.batches.iter().map(|batch| batch.bytes.len() as u64).sum::<u64>();
+        touched.push(partition);
+    }
+    for (append, partition) in appends.iter().zip(&touched) {
+        partition.sync().map_err(|error| fail(&error))?;
+        let value = partition.ends().encode();
+        ops.push(Op::Put { space: Space::Partitions, key: ends_key(append.partition), value });
+    }
+    for partition in &removed {
+        ops.push(Op::Remove { space: Space::Partitions, key: ends_key(*partition) });
+    }
+    ops.push(Op::Put { space: Space::Meta, key: Bytes::from_static(key::RAFT), value: meta.0.clone() });
+    kv.commit(ops).map_err(|error| fail(&error))?;
+
+    for partition in &touched {
+        partition.publish();
+    }
+    published();
+    for partition in &removed {
+        // The checkpoint no longer names them: should this fail, the next start sweeps them away.
+        if let Err(error) = files.remove(*partition) {
+            tracing::warn!(%partition, %error, "can't remove the files of a deleted partition yet");
+        }
+    }
+    Ok(bytes)
+}
