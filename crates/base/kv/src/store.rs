@@ -1,0 +1,152 @@
+//! The store over its engine.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable as _};
+
+use crate::{KvError, Space};
+
+/// The engine counts key bytes in 16 bits.
+pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
+/// Far above any index value and below what the engine counts in 32 bits.
+pub const VALUE_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// One thread flushes and compacts: checkpoints write little and seldom, and the machine's cores are for the log.
+const WORKERS: usize = 1;
+/// The engine's smallest bound. A journal file is preallocated sparsely, so it costs the disk what was written.
+const JOURNAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Every space has a handful of tables at most; the rest of the process needs its descriptors for sockets and segments.
+const FILES_OPEN_MAX: usize = 64;
+
+/// How much memory a store takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Blocks read from disk that are kept.
+    pub cache_bytes: u64,
+    /// Writes a space gathers in memory before they go to a table. Fixed when the store is made.
+    pub memtable_bytes_max: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { cache_bytes: 16 * 1024 * 1024, memtable_bytes_max: 4 * 1024 * 1024 }
+    }
+}
+
+/// One change of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Op {
+    Put { space: Space, key: Bytes, value: Bytes },
+    Remove { space: Space, key: Bytes },
+}
+
+/// An open index store. One process has it at a time.
+pub struct Store {
+    database: Database,
+    /// In the order of [`Space::ALL`].
+    spaces: [Keyspace; Space::ALL.len()],
+    dir: PathBuf,
+}
+
+impl Store {
+    /// Opens the store in `dir`, or makes it. That `dir` itself survives a power cut is the caller's duty.
+    pub fn open(dir: &Path, options: Options) -> Result<Self, KvError> {
+        // The engine asserts what it expects of its own files. Damage there must reach a person as an error of this store.
+        let opened = catch_unwind(AssertUnwindSafe(|| open(dir, options)));
+        let (database, spaces) = match opened {
+            Err(_) => return Err(KvError::Unreadable { dir: dir.to_owned() }),
+            Ok(Err(source)) => return Err(cannot_open(dir, source)),
+            Ok(Ok(opened)) => opened,
+        };
+        Ok(Self { database, spaces, dir: dir.to_owned() })
+    }
+
+    pub fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        let value = self.space(space).get(key).map_err(|source| KvError::Read { space, source })?;
+        Ok(value.map(Bytes::from))
+    }
+
+    /// All keys that begin with `prefix`, ascending, with their values, as of this moment. An empty prefix is the whole space.
+    pub fn scan(
+        &self,
+        space: Space,
+        prefix: &[u8],
+    ) -> impl Iterator<Item = Result<(Bytes, Bytes), KvError>> + Send + use<> {
+        // Through a snapshot: the engine's own iterators see what is committed while they run.
+        self.database.snapshot().prefix(self.space(space), prefix).map(move |entry| match entry.into_inner() {
+            Ok((key, value)) => Ok((key.into(), value.into())),
+            Err(source) => Err(KvError::Read { space, source }),
+        })
+    }
+
+    /// Makes all of `batch`, over all its spaces, or none of it; of several operations on a key the last one counts. Durable on
+    /// return. After an error the store takes no more; open it again.
+    pub fn commit(&self, batch: Vec<Op>) -> Result<(), KvError> {
+        let mut writes = self.database.batch().durability(Some(PersistMode::SyncData));
+        for op in &batch {
+            match op {
+                Op::Put { space, key, value } => {
+                    check_key(*space, key)?;
+                    if value.len() > VALUE_BYTES_MAX {
+                        return Err(KvError::Value { space: *space, bytes: value.len() });
+                    }
+                    // Copied, since the engine keeps them long and they may be slices of something large.
+                    writes.insert(self.space(*space), &key[..], &value[..]);
+                }
+                Op::Remove { space, key } => {
+                    check_key(*space, key)?;
+                    writes.remove(self.space(*space), &key[..]);
+                }
+            }
+        }
+        writes.commit().map_err(|source| KvError::Commit { source })
+    }
+
+    fn space(&self, space: Space) -> &Keyspace {
+        &self.spaces[space as usize]
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("dir", &self.dir).finish_non_exhaustive()
+    }
+}
+
+fn open(dir: &Path, options: Options) -> fjall::Result<(Database, [Keyspace; Space::ALL.len()])> {
+    let database = Database::builder(dir)
+        .cache_size(options.cache_bytes)
+        .worker_threads(WORKERS)
+        .max_journaling_size(JOURNAL_BYTES_MAX)
+        .max_cached_files(Some(FILES_OPEN_MAX))
+        .open()?;
+    let keyspace = |space: Space| {
+        database
+            .keyspace(space.name(), || KeyspaceCreateOptions::default().max_memtable_size(options.memtable_bytes_max))
+    };
+    let [meta, topics, partitions, producers, groups] = Space::ALL;
+    let spaces = [keyspace(meta)?, keyspace(topics)?, keyspace(partitions)?, keyspace(producers)?, keyspace(groups)?];
+    Ok((database, spaces))
+}
+
+fn cannot_open(dir: &Path, source: fjall::Error) -> KvError {
+    let dir = dir.to_owned();
+    match source {
+        fjall::Error::Locked => KvError::Locked { dir },
+        fjall::Error::InvalidVersion(_) => KvError::Version { dir },
+        source => KvError::Open { dir, source },
+    }
+}
+
+fn check_key(space: Space, key: &[u8]) -> Result<(), KvError> {
+    if key.is_empty() || key.len() > KEY_BYTES_MAX {
+        return Err(KvError::Key { space, bytes: key.len() });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
