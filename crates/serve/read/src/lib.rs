@@ -1,1 +1,14 @@
-//! read
+//! The one read path: tail in memory → segment files; and waiting for what is not there yet.
+//!
+//! A `Reader` is a cheap handle to one shard's posted state. What it returns never changes later: it serves committed and
+//! applied records only.
+
+mod reader;
+mod records;
+mod watch;
+
+pub use daybook_consumer_group::GroupOffsets;
+pub use daybook_segment::FileSlice;
+pub use reader::{PartitionEnds, Reader};
+pub use records::{Fetched, Piece, ReadError};
+pub use watch::Watch;

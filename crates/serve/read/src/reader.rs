@@ -1,0 +1,74 @@
+//! The handle through which everything is read.
+
+use std::sync::Arc;
+
+use daybook_apply::Posted;
+use daybook_catalog::Catalog;
+use daybook_consumer_group::GroupOffsets;
+use daybook_segment::PartitionStore;
+use daybook_types::{GroupId, LeaderEpoch, Lsn, Offset, PartitionId};
+
+use crate::watch::Watch;
+
+/// Reads one shard. Clones are cheap.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    pub(crate) posted: Arc<Posted>,
+    pub(crate) files: Arc<PartitionStore>,
+}
+
+/// Where a partition begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartitionEnds {
+    /// First offset that may be read.
+    pub start_offset: Offset,
+    /// Offset of the next record: high watermark and, until there are transactions, last stable offset.
+    pub end_offset: Offset,
+}
+
+impl Reader {
+    pub fn new(posted: Arc<Posted>, files: Arc<PartitionStore>) -> Self {
+        Self { posted, files }
+    }
+
+    /// The topics as they are now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.posted.catalog()
+    }
+
+    pub fn leader_epoch(&self) -> LeaderEpoch {
+        self.posted.leader_epoch()
+    }
+
+    /// The last entry that reads see.
+    pub fn applied(&self) -> Lsn {
+        *self.posted.applied().borrow()
+    }
+
+    /// Waits until reads see `lsn`.
+    pub async fn wait_applied(&self, lsn: Lsn) {
+        // An error means that nothing will be applied any more: whoever waits has a time limit of its own.
+        if self.posted.applied().wait_for(|applied| *applied >= lsn).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    pub fn partition(&self, id: PartitionId) -> Option<PartitionEnds> {
+        let log = self.posted.log(id)?;
+        Some(log.look(|tail| PartitionEnds { start_offset: tail.start, end_offset: tail.end }))
+    }
+
+    /// Made before looking, awaited after it: no change in between is missed.
+    pub fn watch(&self, partitions: &[PartitionId]) -> Watch {
+        Watch::new(partitions.iter().filter_map(|id| self.posted.log(*id)))
+    }
+
+    pub fn group_offsets(&self, group: &GroupId) -> Option<GroupOffsets> {
+        self.posted.group_offsets(group)
+    }
+
+    /// Every group that has committed something, with its protocol type.
+    pub fn groups(&self) -> Vec<(GroupId, String)> {
+        self.posted.groups()
+    }
+}

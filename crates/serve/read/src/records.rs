@@ -1,0 +1,234 @@
+//! Records by offset and by time.
+
+use bytes::{Bytes, BytesMut};
+use daybook_partition::{PartitionLog, Tail, TailBatch};
+use daybook_record::{BatchError, STAMP_BYTES};
+use daybook_segment::{FileSlice, SegmentError};
+use daybook_types::{FaultKind, Offset, PartitionId, TimestampMs};
+use thiserror::Error;
+
+use crate::reader::Reader;
+
+/// Smaller batches are copied: two parts of a vectored write cost more than so few bytes.
+const REFERENCED_BYTES_MIN: usize = 1024;
+
+/// Whole batches, to be sent one piece after the other.
+#[derive(Debug, Default)]
+pub struct Fetched {
+    pub pieces: Vec<Piece>,
+    pub bytes: usize,
+    pub start_offset: Offset,
+    /// High watermark.
+    pub end_offset: Offset,
+    /// The offset after the last batch here; the asked one if there is none.
+    pub next_offset: Offset,
+}
+
+#[derive(Debug)]
+pub enum Piece {
+    Memory(Bytes),
+    File(FileSlice),
+}
+
+#[derive(Debug, Error)]
+pub enum ReadError {
+    #[error("partition {partition} does not exist")]
+    UnknownPartition { partition: PartitionId },
+    #[error("offset {asked} is out of range: the partition holds {start} up to {end}")]
+    OffsetOutOfRange { asked: Offset, start: Offset, end: Offset },
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+    #[error("a batch in memory is damaged: {0}")]
+    Batch(#[from] BatchError),
+}
+
+impl ReadError {
+    pub fn kind(&self) -> FaultKind {
+        match self {
+            Self::UnknownPartition { .. } | Self::OffsetOutOfRange { .. } => FaultKind::Reject,
+            Self::Segment(error) => error.kind(),
+            Self::Batch(_) => FaultKind::Corrupt,
+        }
+    }
+}
+
+impl Reader {
+    /// Whether `read` from here answers from memory, without touching the disk.
+    pub fn is_hot(&self, id: PartitionId, from: Offset) -> bool {
+        self.posted
+            .log(id)
+            .is_none_or(|log| log.look(|tail| from >= tail.memory_start || from < tail.start || from > tail.end))
+    }
+
+    /// Whole batches from the one that holds `from` on, about `bytes_max` bytes. With `at_least_one` the first batch comes
+    /// even if it alone is larger. May end where files end and memory begins: ask again from `next_offset`.
+    pub fn read(
+        &self,
+        id: PartitionId,
+        from: Offset,
+        bytes_max: usize,
+        at_least_one: bool,
+    ) -> Result<Fetched, ReadError> {
+        let log = self.posted.log(id).ok_or(ReadError::UnknownPartition { partition: id })?;
+        loop {
+            let looked = log.look(|tail| {
+                let (start, end) = (tail.start, tail.end);
+                if from < start || from > end {
+                    return Err(ReadError::OffsetOutOfRange { asked: from, start, end });
+                }
+                let fetched = Fetched { start_offset: start, end_offset: end, next_offset: from, ..Fetched::default() };
+                let hot = from >= tail.memory_start;
+                let batches = if hot { pick(tail, from, bytes_max, at_least_one) } else { Vec::new() };
+                Ok((fetched, hot, batches))
+            });
+            let (mut fetched, hot, batches) = looked?;
+            if hot {
+                fetched.add_memory(&batches);
+                return Ok(fetched);
+            }
+            if let Some(slice) = self.read_files(id, from, bytes_max)? {
+                if slice.bytes <= bytes_max || at_least_one {
+                    fetched.bytes = slice.bytes;
+                    fetched.next_offset = slice.next_offset;
+                    fetched.pieces.push(Piece::File(slice));
+                }
+                return Ok(fetched);
+            }
+            // Files end before `from`, and it was not in memory: a gap before the tail. Look there.
+            let memory_start = log.look(|tail| tail.memory_start);
+            if memory_start <= from {
+                continue;
+            }
+            let batches = log.look(|tail| pick(tail, memory_start, bytes_max, at_least_one));
+            fetched.add_memory(&batches);
+            return Ok(fetched);
+        }
+    }
+
+    /// The first record whose timestamp is `at` or later. May read files.
+    pub fn offset_for_timestamp(
+        &self,
+        id: PartitionId,
+        at: TimestampMs,
+    ) -> Result<Option<(Offset, TimestampMs)>, ReadError> {
+        let log = self.posted.log(id).ok_or(ReadError::UnknownPartition { partition: id })?;
+        let (start, memory_start) = log.look(|tail| (tail.start, tail.memory_start));
+        if start < memory_start {
+            if let Some(files) = self.files.get(id) {
+                if let Some((offset, timestamp)) = files.offset_for_timestamp(at)? {
+                    if offset >= start {
+                        return Ok(Some((offset, timestamp)));
+                    }
+                    // The file's first match was trimmed away: walk on from the start.
+                    return self.walk_for_timestamp(&log, id, start, at);
+                }
+            }
+        }
+        let candidates =
+            log.look(|tail| tail.batches.iter().filter(|batch| batch.max_timestamp >= at).cloned().collect::<Vec<_>>());
+        first_at(&candidates, start, at)
+    }
+
+    /// The record with the largest timestamp, the first one if several have it. May read files.
+    pub fn max_timestamp(&self, id: PartitionId) -> Result<Option<(Offset, TimestampMs)>, ReadError> {
+        let log = self.posted.log(id).ok_or(ReadError::UnknownPartition { partition: id })?;
+        match log.look(|tail| tail.max_timestamp) {
+            Some((timestamp, _)) => self.offset_for_timestamp(id, timestamp),
+            None => Ok(None),
+        }
+    }
+
+    fn read_files(&self, id: PartitionId, from: Offset, bytes_max: usize) -> Result<Option<FileSlice>, ReadError> {
+        match self.files.get(id) {
+            Some(files) => Ok(files.read(from, bytes_max)?),
+            None => Ok(None),
+        }
+    }
+
+    fn walk_for_timestamp(
+        &self,
+        log: &PartitionLog,
+        id: PartitionId,
+        start: Offset,
+        at: TimestampMs,
+    ) -> Result<Option<(Offset, TimestampMs)>, ReadError> {
+        const STEP_BYTES: usize = 1024 * 1024;
+        let mut from = start;
+        while from < log.look(|tail| tail.end) {
+            let fetched = self.read(id, from, STEP_BYTES, true)?;
+            for piece in &fetched.pieces {
+                let bytes = match piece {
+                    Piece::Memory(bytes) => bytes.clone(),
+                    Piece::File(slice) => slice.read()?,
+                };
+                for batch in daybook_record::batches(bytes) {
+                    let (_, batch) = batch?;
+                    if let Some((offset, timestamp)) = daybook_record::offset_for_timestamp(&batch, at)? {
+                        if offset >= start {
+                            return Ok(Some((offset, timestamp)));
+                        }
+                    }
+                }
+            }
+            if fetched.next_offset <= from {
+                break;
+            }
+            from = fetched.next_offset;
+        }
+        Ok(None)
+    }
+}
+
+impl Fetched {
+    /// Batches as they are sent: their first bytes are the log's, the rest is what the producer sent, shared.
+    fn add_memory(&mut self, batches: &[TailBatch]) {
+        let Some(last) = batches.last() else { return };
+        let copied: usize = batches
+            .iter()
+            .map(|batch| if batch.bytes.len() < REFERENCED_BYTES_MIN { batch.bytes.len() } else { STAMP_BYTES })
+            .sum();
+        let mut arena = BytesMut::with_capacity(copied);
+        for batch in batches {
+            arena.extend_from_slice(&batch.head());
+            let body = batch.bytes.slice(STAMP_BYTES..);
+            if batch.bytes.len() < REFERENCED_BYTES_MIN {
+                arena.extend_from_slice(&body);
+            } else {
+                self.pieces.push(Piece::Memory(arena.split().freeze()));
+                self.pieces.push(Piece::Memory(body));
+            }
+            self.bytes += batch.bytes.len();
+        }
+        if !arena.is_empty() {
+            self.pieces.push(Piece::Memory(arena.freeze()));
+        }
+        self.next_offset = last.next_offset;
+    }
+}
+
+fn pick(tail: &Tail, from: Offset, bytes_max: usize, at_least_one: bool) -> Vec<TailBatch> {
+    let mut room = bytes_max;
+    let mut picked = Vec::new();
+    for batch in tail.batches.range(tail.batch_at(from)..) {
+        let fits = batch.bytes.len() <= room;
+        if !fits && !(picked.is_empty() && at_least_one) {
+            break;
+        }
+        room = room.saturating_sub(batch.bytes.len());
+        picked.push(batch.clone());
+    }
+    picked
+}
+
+fn first_at(batches: &[TailBatch], start: Offset, at: TimestampMs) -> Result<Option<(Offset, TimestampMs)>, ReadError> {
+    for batch in batches {
+        let mut whole = BytesMut::from(batch.bytes.as_ref());
+        whole[..STAMP_BYTES].copy_from_slice(&batch.head());
+        if let Some((offset, timestamp)) = daybook_record::offset_for_timestamp(&whole.freeze(), at)? {
+            if offset >= start {
+                return Ok(Some((offset, timestamp)));
+            }
+        }
+    }
+    Ok(None)
+}

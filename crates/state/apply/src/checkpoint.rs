@@ -1,0 +1,245 @@
+//! What a checkpoint keeps of the state, and how the state comes back from it.
+//!
+//! Keys (disk format): topics by id; partitions by id and a zero byte; producers by partition and producer id; committed
+//! offsets by group name, a zero byte, and partition; counters under `state`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use daybook_catalog::{Catalog, StoredTopicError, Topic};
+use daybook_consumer_group::{Groups, StoredGroupError, decode_offset, encode_offset};
+use daybook_kv::{KvError, Op, Space, Store};
+use daybook_partition::{Partition, PartitionLog, ProducerWindow, StoredPartition, StoredPartitionError, TailBatch};
+use daybook_record::BatchHeader;
+use daybook_segment::{Roll, StampedBatch};
+use daybook_shard::{Content, PartitionAppend};
+use daybook_types::{FaultKind, GroupId, Lsn, Offset, PartitionId, PartitionIndex, Position, ProducerId, TopicId};
+use thiserror::Error;
+
+use crate::posted::Posted;
+use crate::state::{Changed, Counters, ShardState};
+
+const STATE_KEY: &[u8] = b"state";
+const STATE_FORMAT_VERSION: u8 = 1;
+const PARTITION_KEY_BYTES: usize = 20;
+/// After a partition's id: its state. The shard keeps the ends of its files under another byte.
+const PARTITION_STATE: u8 = 0;
+
+/// Why stored state can't be read.
+#[derive(Debug, Error)]
+pub enum RestoreError {
+    #[error(transparent)]
+    Index(#[from] KvError),
+    #[error("topic {topic}: {source}")]
+    Topic { topic: TopicId, source: StoredTopicError },
+    #[error("partition {partition}: {source}")]
+    Partition { partition: PartitionId, source: StoredPartitionError },
+    #[error("group {group}: {source}")]
+    Group { group: GroupId, source: StoredGroupError },
+    #[error("the index store has a malformed key in the space of {space}")]
+    Key { space: Space },
+    #[error("partition {partition} belongs to no topic")]
+    Stray { partition: PartitionId },
+    #[error("the counters are malformed or of a newer format")]
+    Counters,
+}
+
+impl RestoreError {
+    pub fn kind(&self) -> FaultKind {
+        match self {
+            Self::Index(error) => error.kind(),
+            _ => FaultKind::Corrupt,
+        }
+    }
+}
+
+impl ShardState {
+    /// The state as of the last checkpoint; empty if there was none.
+    pub fn restore(kv: &Store) -> Result<Self, RestoreError> {
+        let catalog = restore_catalog(kv)?;
+        let groups = restore_groups(kv)?;
+        let mut producers = restore_producers(kv)?;
+        let (counters, applied) = match kv.get(Space::Meta, STATE_KEY)? {
+            Some(bytes) => decode_counters(bytes).ok_or(RestoreError::Counters)?,
+            None => (Counters::default(), Lsn(0)),
+        };
+        let posted = Posted::new(catalog, groups, applied);
+        let mut partitions = HashMap::new();
+        for item in kv.scan(Space::Partitions, &[]) {
+            let (key, value) = item?;
+            let (id, which) = split_partition_key(&key).ok_or(RestoreError::Key { space: Space::Partitions })?;
+            if which != [PARTITION_STATE] {
+                continue;
+            }
+            if posted.catalog.read().topic_by_id(id.topic).is_none() {
+                return Err(RestoreError::Stray { partition: id });
+            }
+            let stored =
+                StoredPartition::decode(value).map_err(|source| RestoreError::Partition { partition: id, source })?;
+            let partition = Partition::restore(id, stored, producers.remove(&id).unwrap_or_default());
+            posted.logs.write().insert(id, Arc::clone(partition.log()));
+            partitions.insert(id, partition);
+        }
+        Ok(Self { posted: Arc::new(posted), partitions, counters, applied, changed: Changed::default() })
+    }
+
+    pub(crate) fn take_checkpoint_content(&mut self) -> Content {
+        let Changed { topics, partitions, removed } = std::mem::take(&mut self.changed);
+        let catalog = self.posted.catalog();
+        let mut ops = Vec::new();
+        for id in topics {
+            let key = Bytes::copy_from_slice(id.as_bytes());
+            ops.push(put_or_remove(Space::Topics, key, catalog.topic_by_id(id).map(|topic| topic.encode())));
+        }
+        for (id, producers) in &removed {
+            ops.push(Op::Remove { space: Space::Partitions, key: partition_key(*id, &[PARTITION_STATE]) });
+            for producer in producers {
+                ops.push(Op::Remove { space: Space::Producers, key: producer_key(*id, *producer) });
+            }
+        }
+        let mut appends = Vec::new();
+        let mut published = Vec::new();
+        for id in partitions {
+            let Some(partition) = self.partitions.get_mut(&id) else { continue };
+            let Some((stored, producers)) = partition.take_changes() else { continue };
+            let key = partition_key(id, &[PARTITION_STATE]);
+            ops.push(Op::Put { space: Space::Partitions, key, value: stored.encode() });
+            for (producer, window) in producers {
+                ops.push(put_or_remove(Space::Producers, producer_key(id, producer), window));
+            }
+            if let Some(topic) = catalog.topic_by_id(id.topic) {
+                let batches: Vec<StampedBatch> =
+                    partition.log().look(|tail| tail.batches.iter().filter_map(stamped).collect());
+                if !batches.is_empty() {
+                    appends.push(PartitionAppend { partition: id, batches, roll: roll(topic) });
+                    published.push((Arc::clone(partition.log()), stored.end));
+                }
+            }
+        }
+        for change in self.posted.groups.write().take_changes() {
+            let value = change.offset.map(|(offset, protocol_type)| encode_offset(&offset, &protocol_type));
+            ops.push(put_or_remove(Space::Groups, group_key(&change.group, change.partition), value));
+        }
+        let state = encode_counters(self.counters, self.applied);
+        ops.push(Op::Put { space: Space::Meta, key: Bytes::from_static(STATE_KEY), value: state });
+        Content { appends, ops, removed: removed.into_keys().collect(), published: Box::new(move || forget(published)) }
+    }
+}
+
+fn forget(published: Vec<(Arc<PartitionLog>, Offset)>) {
+    for (log, end) in published {
+        log.forget_below(end);
+    }
+}
+
+fn roll(topic: &Topic) -> Roll {
+    Roll { segment_bytes: topic.settings.segment_bytes, index_interval_bytes: topic.settings.index_interval_bytes }
+}
+
+/// The batch with the offsets it got. Every batch in a tail has been read by apply, so none is left out.
+fn stamped(batch: &TailBatch) -> Option<StampedBatch> {
+    let mut header = BatchHeader::read(&batch.bytes).ok()?;
+    header.base_offset = batch.base_offset;
+    header.leader_epoch = batch.leader_epoch;
+    Some(StampedBatch { head: batch.head(), header, bytes: batch.bytes.clone() })
+}
+
+fn restore_catalog(kv: &Store) -> Result<Catalog, RestoreError> {
+    let mut catalog = Catalog::default();
+    for item in kv.scan(Space::Topics, &[]) {
+        let (key, value) = item?;
+        let id = <[u8; 16]>::try_from(key.as_ref()).map_err(|_| RestoreError::Key { space: Space::Topics })?;
+        let id = TopicId::from_bytes(id);
+        catalog.restore(Topic::decode(id, value).map_err(|source| RestoreError::Topic { topic: id, source })?);
+    }
+    Ok(catalog)
+}
+
+fn restore_groups(kv: &Store) -> Result<Groups, RestoreError> {
+    let mut groups = Groups::default();
+    for item in kv.scan(Space::Groups, &[]) {
+        let (key, value) = item?;
+        let (group, partition) = split_group_key(&key).ok_or(RestoreError::Key { space: Space::Groups })?;
+        let (offset, protocol_type) =
+            decode_offset(value).map_err(|source| RestoreError::Group { group: group.clone(), source })?;
+        groups.restore(group, partition, offset, protocol_type);
+    }
+    Ok(groups)
+}
+
+type Producers = HashMap<PartitionId, BTreeMap<ProducerId, ProducerWindow>>;
+
+fn restore_producers(kv: &Store) -> Result<Producers, RestoreError> {
+    let mut producers = Producers::new();
+    for item in kv.scan(Space::Producers, &[]) {
+        let (key, value) = item?;
+        let malformed = RestoreError::Key { space: Space::Producers };
+        let Some((id, producer)) = split_partition_key(&key) else { return Err(malformed) };
+        let Ok(producer) = <[u8; 8]>::try_from(producer) else { return Err(malformed) };
+        let window =
+            ProducerWindow::decode(value).map_err(|source| RestoreError::Partition { partition: id, source })?;
+        producers.entry(id).or_default().insert(ProducerId(i64::from_be_bytes(producer)), window);
+    }
+    Ok(producers)
+}
+
+fn put_or_remove(space: Space, key: Bytes, value: Option<Bytes>) -> Op {
+    match value {
+        Some(value) => Op::Put { space, key, value },
+        None => Op::Remove { space, key },
+    }
+}
+
+fn partition_key(id: PartitionId, rest: &[u8]) -> Bytes {
+    let mut key = BytesMut::with_capacity(PARTITION_KEY_BYTES + rest.len());
+    key.put_slice(id.topic.as_bytes());
+    key.put_i32(id.index.0);
+    key.put_slice(rest);
+    key.freeze()
+}
+
+fn producer_key(id: PartitionId, producer: ProducerId) -> Bytes {
+    partition_key(id, &producer.0.to_be_bytes())
+}
+
+fn split_partition_key(key: &[u8]) -> Option<(PartitionId, &[u8])> {
+    let (topic, rest) = key.split_first_chunk::<16>()?;
+    let (index, rest) = rest.split_first_chunk::<4>()?;
+    let index = PartitionIndex(i32::from_be_bytes(*index));
+    Some((PartitionId { topic: TopicId::from_bytes(*topic), index }, rest))
+}
+
+/// A name may hold any character, so the partition stands at the end, where its length is known.
+fn group_key(group: &GroupId, partition: PartitionId) -> Bytes {
+    let mut key = BytesMut::new();
+    key.put_slice(group.as_str().as_bytes());
+    key.put_u8(0);
+    key.put_slice(&partition_key(partition, &[]));
+    key.freeze()
+}
+
+fn split_group_key(key: &[u8]) -> Option<(GroupId, PartitionId)> {
+    let (name, partition) = key.split_at_checked(key.len().checked_sub(PARTITION_KEY_BYTES)?)?;
+    let (&0, name) = name.split_last()? else { return None };
+    let (partition, []) = split_partition_key(partition)? else { return None };
+    Some((GroupId::new(std::str::from_utf8(name).ok()?), partition))
+}
+
+fn encode_counters(counters: Counters, applied: Lsn) -> Bytes {
+    let mut out = BytesMut::new();
+    out.put_u8(STATE_FORMAT_VERSION);
+    out.put_u64(applied.0);
+    out.put_u64(counters.next_position.0);
+    out.put_i64(counters.next_producer_id);
+    out.freeze()
+}
+
+fn decode_counters(mut bytes: Bytes) -> Option<(Counters, Lsn)> {
+    if bytes.len() != 25 || bytes.get_u8() != STATE_FORMAT_VERSION {
+        return None;
+    }
+    let applied = Lsn(bytes.get_u64());
+    let next_position = Position(bytes.get_u64());
+    Some((Counters { next_position, next_producer_id: bytes.get_i64() }, applied))
+}

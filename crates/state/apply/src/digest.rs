@@ -1,0 +1,81 @@
+//! A digest of all posted state, for tests: two states that went through the same entries have the same digest, however
+//! checkpoints and restarts cut their way.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::{DefaultHasher, Hasher};
+
+use daybook_consumer_group::encode_offset;
+
+use crate::state::ShardState;
+
+/// One part a kind of state, so that a difference says where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest {
+    pub topics: u64,
+    /// Starts, ends and contents.
+    pub partitions: u64,
+    pub producers: u64,
+    pub groups: u64,
+    pub counters: u64,
+    pub applied: u64,
+}
+
+impl ShardState {
+    pub fn digest(&self) -> Digest {
+        let sorted: BTreeMap<_, _> = self.partitions.iter().collect();
+        Digest {
+            topics: digest(|out| {
+                for topic in self.posted.catalog().topics() {
+                    out.write(topic.id.as_bytes());
+                    out.write(&topic.encode());
+                }
+            }),
+            partitions: digest(|out| {
+                for (id, partition) in &sorted {
+                    out.write(id.to_string().as_bytes());
+                    out.write(&partition.stored().encode());
+                }
+            }),
+            producers: digest(|out| {
+                for (id, partition) in &sorted {
+                    for (producer, window) in partition.producers() {
+                        out.write(id.to_string().as_bytes());
+                        out.write_i64(producer.0);
+                        out.write(&window.encode());
+                    }
+                }
+            }),
+            groups: digest(|out| {
+                for (group, offsets) in self.posted.groups.read().groups() {
+                    out.write(group.as_str().as_bytes());
+                    for (partition, offset) in &offsets.offsets {
+                        out.write(partition.to_string().as_bytes());
+                        out.write(&encode_offset(offset, &offsets.protocol_type));
+                    }
+                }
+            }),
+            counters: digest(|out| {
+                out.write_u64(self.counters.next_position.0);
+                out.write_i64(self.counters.next_producer_id);
+            }),
+            applied: self.applied.0,
+        }
+    }
+}
+
+fn digest(write: impl FnOnce(&mut DefaultHasher)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    write(&mut hasher);
+    hasher.finish()
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "topics {:016x} partitions {:016x} producers {:016x} groups {:016x} counters {:016x} lsn {}",
+            self.topics, self.partitions, self.producers, self.groups, self.counters, self.applied
+        )
+    }
+}

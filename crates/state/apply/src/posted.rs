@@ -1,0 +1,75 @@
+//! What readers see of a shard's state.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use daybook_catalog::Catalog;
+use daybook_consumer_group::{GroupOffsets, Groups};
+use daybook_partition::PartitionLog;
+use daybook_types::{GroupId, LeaderEpoch, Lsn, PartitionId, Term};
+use parking_lot::RwLock;
+use tokio::sync::watch;
+
+/// Shared between apply, which writes, and any number of readers.
+#[derive(Debug)]
+pub struct Posted {
+    pub(crate) catalog: RwLock<Arc<Catalog>>,
+    pub(crate) logs: RwLock<HashMap<PartitionId, Arc<PartitionLog>>>,
+    pub(crate) groups: RwLock<Groups>,
+    applied: watch::Sender<Lsn>,
+    term: AtomicU64,
+}
+
+impl Posted {
+    pub(crate) fn new(catalog: Catalog, groups: Groups, applied: Lsn) -> Self {
+        Self {
+            catalog: RwLock::new(Arc::new(catalog)),
+            logs: RwLock::default(),
+            groups: RwLock::new(groups),
+            applied: watch::Sender::new(applied),
+            term: AtomicU64::new(0),
+        }
+    }
+
+    /// The topics as they are now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog.read())
+    }
+
+    pub fn log(&self, partition: PartitionId) -> Option<Arc<PartitionLog>> {
+        self.logs.read().get(&partition).cloned()
+    }
+
+    pub fn group_offsets(&self, group: &GroupId) -> Option<GroupOffsets> {
+        self.groups.read().group(group).cloned()
+    }
+
+    /// Every group that has committed something, with its protocol type.
+    pub fn groups(&self) -> Vec<(GroupId, String)> {
+        self.groups.read().groups().map(|(id, offsets)| (id.clone(), offsets.protocol_type.clone())).collect()
+    }
+
+    /// The last entry applied, and its changes.
+    pub fn applied(&self) -> watch::Receiver<Lsn> {
+        self.applied.subscribe()
+    }
+
+    /// The term of the last entry, as Kafka's leader epoch.
+    pub fn leader_epoch(&self) -> LeaderEpoch {
+        leader_epoch(Term(self.term.load(Ordering::Acquire)))
+    }
+
+    pub(crate) fn set_term(&self, term: Term) {
+        self.term.store(term.0, Ordering::Release);
+    }
+
+    pub(crate) fn set_applied(&self, lsn: Lsn) {
+        self.applied.send_replace(lsn);
+    }
+}
+
+/// A term as Kafka's leader epoch, which has 31 bits: two thousand million elections.
+pub(crate) fn leader_epoch(term: Term) -> LeaderEpoch {
+    LeaderEpoch(i32::try_from(term.0).unwrap_or(i32::MAX))
+}
