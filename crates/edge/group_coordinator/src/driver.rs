@@ -96,7 +96,10 @@ impl Coordinator {
     fn begin_join(&self, request: &JoinRequest) -> Result<oneshot::Receiver<Result<Joined, JoinRefused>>, GroupError> {
         self.check_group_id(&request.group)?;
         self.inner.settings.check_session_timeout(request.session_timeout_ms)?;
-        self.check_bytes(request.bytes())?;
+        if request.member.is_none() {
+            // Who is in already isn't put out for the sake of the whole; its group's limit holds.
+            self.check_bytes(request.bytes())?;
+        }
         let (sender, answer) = oneshot::channel();
         let waiter = self.next_waiter();
         self.with_shard(&request.group, |shard, now| {
@@ -234,7 +237,7 @@ impl Coordinator {
     fn check_bytes(&self, bytes: usize) -> Result<(), GroupError> {
         if self.inner.held.bytes.load(Ordering::Relaxed).saturating_add(bytes) > self.inner.settings.total_bytes_max {
             warn!(bytes, limit = self.inner.settings.total_bytes_max, "groups take as much memory as they may");
-            return Err(GroupError::GroupTooLarge);
+            return Err(GroupError::CoordinatorNotAvailable);
         }
         Ok(())
     }

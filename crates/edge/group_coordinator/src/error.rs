@@ -27,11 +27,11 @@ pub enum GroupError {
     GroupMaxSizeReached,
     /// What members said about themselves, or were assigned, is more than the server keeps; Kafka answers UNKNOWN_SERVER_ERROR
     /// where the group no longer fits a record.
-    #[error("the group's members describe themselves in more bytes than the server keeps")]
+    #[error("the group's members describe themselves in more bytes than the server keeps for a group")]
     GroupTooLarge,
     #[error("the group has members")]
     NonEmptyGroup,
-    /// The coordinator is shutting down, or it holds as many groups as it may.
+    /// The coordinator is shutting down, or it holds as many groups, or as many bytes of all groups, as it may.
     #[error("the coordinator can't take this now")]
     CoordinatorNotAvailable,
 }

@@ -252,9 +252,14 @@ impl Group {
             && self.roster.knows_any(request.protocols.iter().map(|protocol| &protocol.name))
     }
 
+    /// A member that asks for no more than it has is never refused.
     fn has_bytes_for(&self, request: &JoinRequest) -> bool {
-        let replaced = request.instance.as_ref().and_then(|instance| self.roster.of_instance(instance));
-        let freed = self.roster.get(replaced.unwrap_or(&request.member)).map_or(0, Member::bytes);
-        self.roster.bytes() - freed + request.bytes() <= self.settings.group_bytes_max
+        let returning = request.instance.as_ref().and_then(|instance| self.roster.of_instance(instance));
+        let id = returning.unwrap_or(&request.member);
+        let growth = match self.roster.get(id) {
+            Some(member) => request.protocols_bytes().saturating_sub(member.protocols.bytes()),
+            None => request.bytes().saturating_sub(self.roster.bytes_of(id)),
+        };
+        growth == 0 || self.roster.bytes() + growth <= self.settings.group_bytes_max
     }
 }

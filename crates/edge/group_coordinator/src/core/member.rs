@@ -103,7 +103,11 @@ impl JoinRequest {
             + self.member.as_str().len()
             + 2 * (instance_bytes + self.client_id.len())
             + self.client_host.len()
-            + self.protocols.iter().map(protocols::entry_bytes).sum::<usize>()
+            + self.protocols_bytes()
+    }
+
+    pub(crate) fn protocols_bytes(&self) -> usize {
+        self.protocols.iter().map(protocols::entry_bytes).sum()
     }
 }
 

@@ -9,6 +9,9 @@ use super::{Gathering, Group, GroupState};
 use crate::error::GroupError;
 use crate::ident::{MemberId, MonotonicMs};
 
+/// The least time until a group looks again whether anybody came: a rebalance timeout of nothing must not keep it looking.
+const NOBODY_CAME_WAIT_MS_MIN: u64 = 1_000;
+
 impl Group {
     /// Asks all members to join again. Not for a group that is preparing already.
     pub(super) fn prepare_rebalance(&mut self, reason: &'static str, now: MonotonicMs) {
@@ -87,10 +90,10 @@ impl Group {
         } else if self.roster.elect_joined_leader() {
             self.begin_generation(now);
         } else {
-            // Only static members are left and none has come. Until one comes or all expire there is nobody to lead. At
-            // least a millisecond on, lest `tick` never end.
+            // Only static members are left and none has come. Until one comes or all expire there is nobody to lead.
             warn!(group = %self.id, "no member rejoined in time; waiting on");
-            self.timers.set(Timer::Join, now.plus(self.roster.rebalance_timeout_ms().max(1)));
+            let wait_ms = self.roster.rebalance_timeout_ms().max(NOBODY_CAME_WAIT_MS_MIN);
+            self.timers.set(Timer::Join, now.plus(wait_ms));
         }
     }
 

@@ -42,6 +42,15 @@ impl Roster {
         self.bytes
     }
 
+    /// What one takes of `bytes`, member or pending.
+    pub fn bytes_of(&self, id: &MemberId) -> usize {
+        match self.get(id) {
+            Some(member) => member.bytes(),
+            None if self.is_pending(id) => pending_bytes(id),
+            None => 0,
+        }
+    }
+
     pub fn contains(&self, id: &MemberId) -> bool {
         self.members.contains_key(id)
     }
@@ -230,7 +239,7 @@ impl Roster {
 }
 
 /// Memory held for an id given out, its places in maps included.
-fn pending_bytes(id: &MemberId) -> usize {
+pub(crate) fn pending_bytes(id: &MemberId) -> usize {
     const PENDING_BYTES: usize = 128;
     PENDING_BYTES + id.as_str().len()
 }

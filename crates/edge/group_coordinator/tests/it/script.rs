@@ -9,7 +9,8 @@
 //! join NAME [option=value …]     with the id it was given first, if the version asks for one
 //! ask NAME [option=value …]      the first of these two joins only
 //! sync NAME [NAME:assignment …]
-//! heartbeat NAME | commit [NAME] | leave NAME … | leave instance:ID … | restart NAME
+//! heartbeat NAME | commit [NAME] | leave NAME … | leave NAME@ID … | leave instance:ID …
+//! restart NAME
 //! wait MS                        does what falls due, in order; effects carry the time
 //! group | delete | close
 //! options: v instance session rebalance type protocols=name:metadata,… topics=a,b[+rest] ; for one event only: id generation
@@ -266,8 +267,7 @@ impl Stage {
         let (name, claim) = match words.first() {
             Some(name) => (*name, self.claim(name, &words[1..])),
             None => {
-                let nobody =
-                    MemberClaim { member: MemberId::none(), instance: None, generation: Generation::NONE };
+                let nobody = MemberClaim { member: MemberId::none(), instance: None, generation: Generation::NONE };
                 ("simple", nobody)
             }
         };
@@ -278,13 +278,11 @@ impl Stage {
         let leavers: Vec<Leaver> = words
             .iter()
             .map(|word| match word.strip_prefix("instance:") {
-                Some(instance) => {
-                    Leaver { member: MemberId::none(), instance: Some(InstanceId::new(instance)) }
-                }
+                Some(instance) => Leaver { member: MemberId::none(), instance: Some(InstanceId::new(instance)) },
                 None => {
-                    let instance =
-                        self.clients.get(*word).and_then(|client| client.options.get("instance"));
-                    Leaver { member: self.id_of(word), instance: instance.map(|id| InstanceId::new(id)) }
+                    let (name, id) = word.split_once('@').unwrap_or((word, word));
+                    let instance = self.clients.get(name).and_then(|client| client.options.get("instance"));
+                    Leaver { member: self.id_of(id), instance: instance.map(|id| InstanceId::new(id)) }
                 }
             })
             .collect();
