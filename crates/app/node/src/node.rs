@@ -1,0 +1,199 @@
+//! Start and stop.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use daybook_apply::ShardState;
+use daybook_group_coordinator::Coordinator;
+use daybook_read::Reader;
+use daybook_settings::{Address, Settings, WalSync};
+use daybook_shard::{Shard, ShardOptions, Storage, StorageOptions};
+use daybook_types::{NodeId, ShardId};
+use daybook_world::{Disk, RealClock, RealDisk};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::data_dir::DataDir;
+
+/// Directory of the node's one shard.
+const SHARD_DIR: &str = "shard-0";
+/// How often histograms are folded together; without it they grow until someone asks for `/metrics`.
+const METRICS_UPKEEP: Duration = Duration::from_secs(5);
+
+/// A node at work.
+pub struct Node {
+    pub kafka: SocketAddr,
+    pub http: SocketAddr,
+    shard: Shard,
+    doors: Vec<JoinHandle<()>>,
+    stop: watch::Sender<bool>,
+    // Last: the directory is given up when all that uses it is gone.
+    _data: DataDir,
+}
+
+impl Node {
+    /// Opens the data directory and starts everything. When this returns, every listener accepts.
+    pub async fn start(settings: &Settings) -> anyhow::Result<Self> {
+        let metrics = install_metrics()?;
+        let data = DataDir::open(&settings.data, settings.node.id)?;
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(&data.path)?);
+        let storage = Storage::open(&disk, &data.path, Path::new(SHARD_DIR), storage_options(settings))
+            .with_context(|| format!("can't open {}", data.path.join(SHARD_DIR).display()))?;
+        let state = ShardState::restore(&storage.kv)
+            .with_context(|| format!("can't read the checkpoint in {}", data.path.join(SHARD_DIR).display()))?;
+        let reader = Reader::new(state.posted(), Arc::clone(&storage.files));
+        let shard = Shard::start(storage, state, Arc::new(RealClock), shard_options(settings)).await?;
+
+        let (stop, stopped) = watch::channel(false);
+        let coordinator = Coordinator::new(coordinator_settings(settings));
+        let kafka = daybook_kafka_api::Server::bind(
+            resolve(&settings.kafka.listen)?,
+            kafka_options(settings, &data),
+            shard.door(),
+            reader,
+            coordinator,
+        )
+        .await
+        .with_context(|| format!("can't listen for Kafka clients on {}", settings.kafka.listen))?;
+        let http = daybook_admin_api::Server::bind(
+            resolve(&settings.http.listen)?,
+            daybook_admin_api::ServerOptions { shards: vec![shard.status()], metrics: metrics.clone() },
+        )
+        .await
+        .with_context(|| format!("can't listen for HTTP on {}", settings.http.listen))?;
+
+        let (kafka_addr, http_addr) = (kafka.local_addr(), http.local_addr()?);
+        let until_stopped = |mut stopped: watch::Receiver<bool>| async move {
+            // An error means that the node is gone, which stops its doors too.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        };
+        let doors = vec![
+            tokio::spawn(kafka.run(until_stopped(stopped.clone()))),
+            tokio::spawn({
+                let until_stopped = until_stopped(stopped.clone());
+                async move {
+                    if let Err(error) = http.run(until_stopped).await {
+                        tracing::error!(%error, "the HTTP door has closed");
+                    }
+                }
+            }),
+            tokio::spawn(keep_up_metrics(metrics, stopped)),
+        ];
+        Ok(Self { kafka: kafka_addr, http: http_addr, shard, doors, stop, _data: data })
+    }
+
+    /// Closes the doors, serves what was accepted, writes a last checkpoint.
+    pub async fn stop(self) {
+        self.stop.send_replace(true);
+        for door in self.doors {
+            if let Err(error) = door.await {
+                tracing::error!(%error, "a door's task failed");
+            }
+        }
+        self.shard.stop().await;
+    }
+}
+
+/// `daybook serve`: runs until SIGTERM or SIGINT.
+pub fn serve(settings: &Settings) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("door").build()?;
+    runtime.block_on(async {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let node = tokio::select! {
+            node = Node::start(settings) => node?,
+            // What recovery had not finished, the next start begins again.
+            _ = terminate.recv() => return Ok(()),
+            _ = interrupt.recv() => return Ok(()),
+        };
+        println!("daybook ready kafka={} http={} data={}", node.kafka, node.http, settings.data.display());
+        let signal = tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        };
+        tracing::info!(signal, "stopping");
+        node.stop().await;
+        tracing::info!("stopped");
+        Ok(())
+    })
+}
+
+fn install_metrics() -> anyhow::Result<PrometheusHandle> {
+    const BUCKETS_SECONDS: &[f64] =
+        &[0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+    let recorder = PrometheusBuilder::new().set_buckets(BUCKETS_SECONDS)?.build_recorder();
+    let handle = recorder.handle();
+    // A second node in one process (tests do that) shares the first one's recorder, and reports nothing of its own.
+    let _ = metrics::set_global_recorder(recorder);
+    Ok(handle)
+}
+
+async fn keep_up_metrics(metrics: PrometheusHandle, mut stopped: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            _ = stopped.wait_for(|stopped| *stopped) => return,
+            () = tokio::time::sleep(METRICS_UPKEEP) => metrics.run_upkeep(),
+        }
+    }
+}
+
+fn resolve(address: &Address) -> anyhow::Result<SocketAddr> {
+    address
+        .to_string()
+        .to_socket_addrs()
+        .ok()
+        .and_then(|mut found| found.next())
+        .with_context(|| format!("{address} is no address of this machine; give HOST:PORT"))
+}
+
+fn storage_options(settings: &Settings) -> StorageOptions {
+    let sync = match settings.wal.sync {
+        WalSync::Always => daybook_wal::SyncPolicy::Always,
+        WalSync::Os => daybook_wal::SyncPolicy::Os,
+    };
+    let wal =
+        daybook_wal::Options { segment_bytes: settings.wal.segment_bytes.0, sync, ..daybook_wal::Options::default() };
+    StorageOptions { wal, kv: daybook_kv::Options::default() }
+}
+
+fn shard_options(settings: &Settings) -> ShardOptions {
+    ShardOptions {
+        node: NodeId(settings.node.id),
+        shard: ShardId(0),
+        in_flight_bytes_max: settings.shard.in_flight_bytes_max.0 as usize,
+        checkpoint_wal_bytes: settings.checkpoint.wal_bytes.0,
+        checkpoint_interval: Duration::from_millis(settings.checkpoint.interval_ms),
+    }
+}
+
+fn coordinator_settings(settings: &Settings) -> daybook_group_coordinator::Settings {
+    daybook_group_coordinator::Settings {
+        initial_rebalance_delay_ms: settings.group.initial_rebalance_delay_ms.into(),
+        session_timeout_min_ms: settings.group.session_timeout_min_ms.into(),
+        session_timeout_max_ms: settings.group.session_timeout_max_ms.into(),
+        ..daybook_group_coordinator::Settings::default()
+    }
+}
+
+fn kafka_options(settings: &Settings, data: &DataDir) -> daybook_kafka_api::Options {
+    let kafka = &settings.kafka;
+    let advertised = kafka.advertised.as_ref().unwrap_or(&kafka.listen);
+    daybook_kafka_api::Options {
+        advertised_host: advertised.host.clone(),
+        advertised_port: (advertised.port != 0).then_some(advertised.port),
+        node_id: data.node_id as i32,
+        cluster_id: data.cluster_id.clone(),
+        auto_create_topics: kafka.auto_create_topics,
+        default_partitions: kafka.default_partitions as i32,
+        connections_max: kafka.connections_max as usize,
+        request_bytes_max: kafka.request_bytes_max.0 as usize,
+        connection_in_flight_bytes_max: kafka.in_flight_bytes_max.0 as usize,
+        idle_timeout: Duration::from_millis(kafka.idle_timeout_ms),
+        ..daybook_kafka_api::Options::default()
+    }
+}
