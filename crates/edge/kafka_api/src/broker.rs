@@ -1,0 +1,72 @@
+//! What every request handler works with: the door for writes, the reader for reads, the groups' coordinator, and who asks.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use daybook_command::{Applied, Command, Door, Outcome, ProposeError};
+use daybook_group_coordinator::Coordinator;
+use daybook_read::Reader;
+use daybook_types::TimestampMs;
+use tokio::sync::watch;
+
+use crate::fetch_session::FetchSessions;
+use crate::meter::Meter;
+use crate::options::Options;
+use crate::wire::messages::BrokerId;
+use crate::wire::{StrBytes, text};
+
+/// One node as its Kafka clients see it. Shared by all connections.
+pub(crate) struct Broker {
+    pub options: Options,
+    pub door: Door,
+    pub reader: Reader,
+    pub coordinator: Coordinator,
+    pub fetch_sessions: FetchSessions,
+    pub meter: Meter,
+    /// Where clients are told to come.
+    pub advertised: Endpoint,
+    /// Turns true once when the server is told to stop.
+    pub stopping: watch::Receiver<bool>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    pub node: BrokerId,
+    pub host: StrBytes,
+    pub port: i32,
+}
+
+/// Who sent a request, and in which version they speak.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub peer: SocketAddr,
+    pub client_id: StrBytes,
+    pub version: i16,
+}
+
+impl Broker {
+    /// Writes one command and waits until it is applied.
+    pub async fn apply(&self, command: Command) -> Result<Outcome, ProposeError> {
+        let Applied { mut outcomes, .. } = self.door.propose(vec![command]).await?.await?;
+        // One outcome a command is the door's promise; were it broken, nobody could say what happened.
+        outcomes.pop().ok_or(ProposeError::Unknown)
+    }
+
+    pub fn endpoint(options: &Options, bound_port: u16) -> Endpoint {
+        Endpoint {
+            node: BrokerId(options.node_id),
+            host: text(options.advertised_host.clone()),
+            port: options.advertised_port.unwrap_or(bound_port).into(),
+        }
+    }
+}
+
+/// This machine's clock, for what is judged at the door; the log stamps its own time.
+pub(crate) fn now() -> TimestampMs {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    TimestampMs(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Shared by everything that serves connections.
+pub(crate) type SharedBroker = Arc<Broker>;

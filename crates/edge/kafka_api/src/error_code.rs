@@ -1,0 +1,117 @@
+//! Kafka's error codes, made here from every error that a request can meet.
+//!
+//! What the codes make clients do is Kafka's contract: a retriable one makes them try again, perhaps after asking for
+//! metadata; any other is the application's.
+
+use daybook_command::{AppendRefusal, GroupRefusal, ProposeError, TopicRefusal};
+use daybook_group_coordinator::GroupError;
+use daybook_read::ReadError;
+use daybook_record::BatchError;
+
+pub(crate) use crate::wire::ResponseError as ErrorCode;
+
+/// A write to a partition or to the catalog.
+pub(crate) fn of_propose(error: &ProposeError) -> ErrorCode {
+    match error {
+        // All retriable: the client asks for metadata and comes back, here or at whoever can write then.
+        ProposeError::Closed | ProposeError::NotLeader => ErrorCode::NotLeaderOrFollower,
+        ProposeError::Poisoned { .. } => ErrorCode::KafkaStorageError,
+        // It may have happened; only an idempotent producer can ask again without risk, and this code lets it.
+        ProposeError::Unknown => ErrorCode::RequestTimedOut,
+    }
+}
+
+/// A change to topics, which clients send to whom they think is the controller.
+pub(crate) fn of_propose_to_controller(error: &ProposeError) -> ErrorCode {
+    match error {
+        ProposeError::Closed | ProposeError::NotLeader => ErrorCode::NotController,
+        other => of_propose(other),
+    }
+}
+
+/// A write for a group, which clients send to its coordinator.
+pub(crate) fn of_propose_to_coordinator(error: &ProposeError) -> ErrorCode {
+    match error {
+        ProposeError::Closed | ProposeError::Poisoned { .. } => ErrorCode::CoordinatorNotAvailable,
+        ProposeError::NotLeader => ErrorCode::NotCoordinator,
+        ProposeError::Unknown => ErrorCode::RequestTimedOut,
+    }
+}
+
+pub(crate) fn of_append(refusal: &AppendRefusal) -> ErrorCode {
+    match refusal {
+        AppendRefusal::UnknownPartition { .. } => ErrorCode::UnknownTopicOrPartition,
+        AppendRefusal::DamagedBatch => ErrorCode::CorruptMessage,
+        // Not PRODUCER_FENCED, which is fatal: an idempotent producer takes a new epoch and goes on (KIP-360).
+        AppendRefusal::ProducerFenced { .. } => ErrorCode::InvalidProducerEpoch,
+        AppendRefusal::OutOfOrderSequence { .. } => ErrorCode::OutOfOrderSequenceNumber,
+    }
+}
+
+/// A batch as a client sent it.
+pub(crate) fn of_batch(error: &BatchError) -> ErrorCode {
+    match error {
+        BatchError::Crc { .. } | BatchError::Truncated { .. } | BatchError::Length { .. } => ErrorCode::CorruptMessage,
+        BatchError::Magic { .. } => ErrorCode::InvalidRecord,
+        BatchError::UnknownCompression { .. } => ErrorCode::UnsupportedCompressionType,
+        BatchError::Timestamp { .. } => ErrorCode::InvalidTimestamp,
+        BatchError::TooLarge { .. } => ErrorCode::MessageTooLarge,
+        BatchError::Undecodable { .. } => ErrorCode::CorruptMessage,
+        BatchError::Trailing { .. }
+        | BatchError::RecordCount { .. }
+        | BatchError::Sequence { .. }
+        | BatchError::Control
+        | BatchError::Record { .. }
+        | BatchError::Empty
+        | BatchError::Oversized { .. } => ErrorCode::InvalidRecord,
+    }
+}
+
+pub(crate) fn of_topic(refusal: &TopicRefusal) -> ErrorCode {
+    match refusal {
+        TopicRefusal::Exists { .. } => ErrorCode::TopicAlreadyExists,
+        TopicRefusal::Unknown { .. } => ErrorCode::UnknownTopicOrPartition,
+        TopicRefusal::NotMorePartitions { .. } => ErrorCode::InvalidPartitions,
+    }
+}
+
+pub(crate) fn of_group_refusal(refusal: &GroupRefusal) -> ErrorCode {
+    match refusal {
+        GroupRefusal::Unknown { .. } => ErrorCode::GroupIdNotFound,
+    }
+}
+
+pub(crate) fn of_group(error: GroupError) -> ErrorCode {
+    match error {
+        GroupError::InvalidGroupId => ErrorCode::InvalidGroupId,
+        GroupError::InvalidSessionTimeout => ErrorCode::InvalidSessionTimeout,
+        GroupError::MemberIdRequired => ErrorCode::MemberIdRequired,
+        GroupError::UnknownMemberId => ErrorCode::UnknownMemberId,
+        GroupError::IllegalGeneration => ErrorCode::IllegalGeneration,
+        GroupError::RebalanceInProgress => ErrorCode::RebalanceInProgress,
+        GroupError::FencedInstanceId => ErrorCode::FencedInstanceId,
+        GroupError::InconsistentGroupProtocol => ErrorCode::InconsistentGroupProtocol,
+        GroupError::GroupMaxSizeReached => ErrorCode::GroupMaxSizeReached,
+        GroupError::GroupTooLarge => ErrorCode::UnknownServerError,
+        GroupError::NonEmptyGroup => ErrorCode::NonEmptyGroup,
+        GroupError::CoordinatorNotAvailable => ErrorCode::CoordinatorNotAvailable,
+    }
+}
+
+pub(crate) fn of_read(error: &ReadError) -> ErrorCode {
+    match error {
+        ReadError::UnknownPartition { .. } => ErrorCode::UnknownTopicOrPartition,
+        ReadError::OffsetOutOfRange { .. } => ErrorCode::OffsetOutOfRange,
+        // Kafka's answer to a consumer whose records are there and can't be read.
+        ReadError::Damaged { .. } => ErrorCode::CorruptMessage,
+        ReadError::Disk { .. } => ErrorCode::KafkaStorageError,
+    }
+}
+
+/// The number that goes into an answer; 0 where nothing went wrong. Every error told to a client is counted here.
+pub(crate) fn code(outcome: Option<ErrorCode>) -> i16 {
+    outcome.map_or(0, |error| {
+        metrics::counter!("daybook_kafka_errors_total", "code" => error.to_string()).increment(1);
+        error.code()
+    })
+}

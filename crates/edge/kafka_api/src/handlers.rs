@@ -1,0 +1,136 @@
+//! One file an API: what is answered to a request of that API.
+//!
+//! The pattern: `pub(super) async fn handle(broker: &Broker, caller: &Caller, request: XRequest) -> XResponse`. A handler never fails:
+//! whatever goes wrong is a code in the answer, made in [`crate::error_code`]. Two are not of the pattern: Produce, which is
+//! answered while later requests are read already ([`produce::begin`]), and Fetch, whose answer holds file ranges.
+
+mod alter_configs;
+mod api_versions;
+mod config_resource;
+mod create_partitions;
+mod create_topics;
+mod delete_groups;
+mod delete_topics;
+mod describe_cluster;
+mod describe_configs;
+mod describe_groups;
+mod fetch;
+mod find_coordinator;
+mod heartbeat;
+mod incremental_alter_configs;
+mod init_producer_id;
+mod join_group;
+mod leave_group;
+mod list_groups;
+mod list_offsets;
+mod metadata;
+mod offset_commit;
+mod offset_fetch;
+pub(crate) mod produce;
+mod sync_group;
+mod topic_ref;
+
+use bytes::Bytes;
+use thiserror::Error;
+
+use crate::answer::Answer;
+use crate::broker::{Caller, SharedBroker};
+use crate::error_code::ErrorCode;
+use crate::frame::{FrameError, Head, Opened, open};
+use crate::wire::{self, ApiKey, EncodeError, Request, messages};
+
+/// Why a request gets no answer, but its connection closed.
+#[derive(Debug, Error)]
+pub(crate) enum RequestError {
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+}
+
+/// Reads the body of a request of type `R`.
+pub(crate) fn decode<R: Request>(head: &Head, body: Bytes) -> Result<R, FrameError> {
+    wire::decode(head.version, body).map_err(|source| FrameError::Body { row: head.row, version: head.version, source })
+}
+
+/// Answers any request but a Produce.
+pub(crate) async fn answer(
+    broker: &SharedBroker,
+    caller: &Caller,
+    head: &Head,
+    body: Bytes,
+) -> Result<Answer, RequestError> {
+    macro_rules! by {
+        ($handler:path) => {{
+            let response = $handler(broker, caller, decode(head, body)?).await;
+            Answer::from(wire::encode(head.correlation_id, head.version, &response)?)
+        }};
+    }
+    Ok(match head.row.api {
+        ApiKey::Fetch => fetch::answer(broker, caller, head.correlation_id, decode(head, body)?).await,
+        ApiKey::ListOffsets => by!(list_offsets::handle),
+        ApiKey::Metadata => by!(metadata::handle),
+        ApiKey::OffsetCommit => by!(offset_commit::handle),
+        ApiKey::OffsetFetch => by!(offset_fetch::handle),
+        ApiKey::FindCoordinator => by!(find_coordinator::handle),
+        ApiKey::JoinGroup => by!(join_group::handle),
+        ApiKey::Heartbeat => by!(heartbeat::handle),
+        ApiKey::LeaveGroup => by!(leave_group::handle),
+        ApiKey::SyncGroup => by!(sync_group::handle),
+        ApiKey::DescribeGroups => by!(describe_groups::handle),
+        ApiKey::ListGroups => by!(list_groups::handle),
+        ApiKey::ApiVersions => by!(api_versions::handle),
+        ApiKey::CreateTopics => by!(create_topics::handle),
+        ApiKey::DeleteTopics => by!(delete_topics::handle),
+        ApiKey::InitProducerId => by!(init_producer_id::handle),
+        ApiKey::DescribeConfigs => by!(describe_configs::handle),
+        ApiKey::AlterConfigs => by!(alter_configs::handle),
+        ApiKey::IncrementalAlterConfigs => by!(incremental_alter_configs::handle),
+        ApiKey::CreatePartitions => by!(create_partitions::handle),
+        ApiKey::DeleteGroups => by!(delete_groups::handle),
+        ApiKey::DescribeCluster => by!(describe_cluster::handle),
+        // Produce is the session's; the table of versions has no others.
+        _ => return Err(FrameError::UnknownApi { key: head.row.key() }.into()),
+    })
+}
+
+/// The answer to an ApiVersions request of a version that isn't known here.
+pub(crate) fn unsupported_api_versions(correlation_id: i32) -> Result<Answer, RequestError> {
+    let response = api_versions::refusal(ErrorCode::UnsupportedVersion);
+    Ok(wire::encode(correlation_id, 0, &response)?.into())
+}
+
+/// Reads a whole request, without its length, as a connection would, and drops it: for fuzzing.
+pub fn decode_request(request: &[u8]) -> Result<(), FrameError> {
+    let Opened::Request { head, body } = open(Bytes::copy_from_slice(request))? else { return Ok(()) };
+    let head = &head;
+    match head.row.api {
+        ApiKey::Produce => decode::<messages::ProduceRequest>(head, body).map(drop),
+        ApiKey::Fetch => decode::<messages::FetchRequest>(head, body).map(drop),
+        ApiKey::ListOffsets => decode::<messages::ListOffsetsRequest>(head, body).map(drop),
+        ApiKey::Metadata => decode::<messages::MetadataRequest>(head, body).map(drop),
+        ApiKey::OffsetCommit => decode::<messages::OffsetCommitRequest>(head, body).map(drop),
+        ApiKey::OffsetFetch => decode::<messages::OffsetFetchRequest>(head, body).map(drop),
+        ApiKey::FindCoordinator => decode::<messages::FindCoordinatorRequest>(head, body).map(drop),
+        ApiKey::JoinGroup => decode::<messages::JoinGroupRequest>(head, body).map(drop),
+        ApiKey::Heartbeat => decode::<messages::HeartbeatRequest>(head, body).map(drop),
+        ApiKey::LeaveGroup => decode::<messages::LeaveGroupRequest>(head, body).map(drop),
+        ApiKey::SyncGroup => decode::<messages::SyncGroupRequest>(head, body).map(drop),
+        ApiKey::DescribeGroups => decode::<messages::DescribeGroupsRequest>(head, body).map(drop),
+        ApiKey::ListGroups => decode::<messages::ListGroupsRequest>(head, body).map(drop),
+        ApiKey::ApiVersions => decode::<messages::ApiVersionsRequest>(head, body).map(drop),
+        ApiKey::CreateTopics => decode::<messages::CreateTopicsRequest>(head, body).map(drop),
+        ApiKey::DeleteTopics => decode::<messages::DeleteTopicsRequest>(head, body).map(drop),
+        ApiKey::InitProducerId => decode::<messages::InitProducerIdRequest>(head, body).map(drop),
+        ApiKey::DescribeConfigs => decode::<messages::DescribeConfigsRequest>(head, body).map(drop),
+        ApiKey::AlterConfigs => decode::<messages::AlterConfigsRequest>(head, body).map(drop),
+        ApiKey::IncrementalAlterConfigs => decode::<messages::IncrementalAlterConfigsRequest>(head, body).map(drop),
+        ApiKey::CreatePartitions => decode::<messages::CreatePartitionsRequest>(head, body).map(drop),
+        ApiKey::DeleteGroups => decode::<messages::DeleteGroupsRequest>(head, body).map(drop),
+        ApiKey::DescribeCluster => decode::<messages::DescribeClusterRequest>(head, body).map(drop),
+        _ => Err(FrameError::UnknownApi { key: head.row.key() }),
+    }
+}
+
+#[cfg(test)]
+mod tests;
