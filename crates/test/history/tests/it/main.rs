@@ -1,0 +1,72 @@
+//! Histories with power cuts, restarts and checkpoints at random.
+
+use daybook_history::{Acknowledged, Machine, Workload};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+/// Power cuts a history; more with `DAYBOOK_HISTORY_CUTS`.
+fn cuts() -> usize {
+    std::env::var("DAYBOOK_HISTORY_CUTS").ok().and_then(|cuts| cuts.parse().ok()).unwrap_or(12)
+}
+
+async fn history(seed: u64, checkpoint_wal_bytes: u64) {
+    println!("seed {seed}, checkpoint every {checkpoint_wal_bytes} bytes of log");
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut machine = Machine::default();
+    let mut workload = Workload::new(seed);
+    let mut acknowledged = Acknowledged::default();
+    for cut in 0..cuts() {
+        let running = machine.start(checkpoint_wal_bytes).await;
+        running.check(&machine.journal, &acknowledged);
+        let door = running.shard.door();
+        workload.run(&door, random.random_range(0..60), &mut acknowledged).await;
+        running.check(&machine.journal, &acknowledged);
+        if random.random_bool(0.2) {
+            // An orderly stop, for once.
+            drop(door);
+            let daybook_history::Running { shard, reader, posted } = running;
+            shard.stop().await;
+            drop((reader, posted));
+            continue;
+        }
+        // The power goes while commands are on their way: some answers come, some don't.
+        let mut in_flight = acknowledged.clone();
+        let cutting = async {
+            for _ in 0..random.random_range(0..200) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            () = workload.run(&door, 40, &mut in_flight) => {}
+            () = cutting => {}
+        }
+        acknowledged = in_flight;
+        drop(door);
+        machine.cut_power(running, seed.wrapping_mul(31).wrapping_add(cut as u64)).await;
+    }
+    let running = machine.start(checkpoint_wal_bytes).await;
+    running.check(&machine.journal, &acknowledged);
+    assert!(machine.journal.len() > cuts());
+    running.shard.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_is_lost_without_checkpoints() {
+    for seed in 0..3 {
+        history(seed, u64::MAX / 8).await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_lost_with_frequent_checkpoints() {
+    for seed in 100..106 {
+        history(seed, 32 * 1024).await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_lost_with_a_checkpoint_after_nearly_every_entry() {
+    for seed in 200..203 {
+        history(seed, 1).await;
+    }
+}
