@@ -6,25 +6,43 @@ use std::sync::Arc;
 
 use daybook_command::{Entry, Outcome};
 use daybook_types::{Lsn, Term};
+use openraft::impls::leader_id_std::LeaderId;
+use openraft::impls::{BasicNode, BoxedErrorSource, InlineBatch};
 use openraft::raft::responder::Responder;
-use openraft::{OptionalSend, RaftTypeConfig};
+use openraft::vote::RaftLeaderId;
+use openraft::{EntryPayload, OptionalSend, RaftTypeConfig};
 
-openraft::declare_raft_types!(
-    pub Types:
-        D = Commands,
-        R = Vec<Outcome>,
-        NodeId = u64,
-        Node = openraft::impls::BasicNode,
-        LeaderId = openraft::impls::leader_id_std::LeaderId<u64, u64>,
-        Responder<T> = Answering<T> where T: OptionalSend + 'static,
-        AsyncRuntime = openraft_rt_tokio::TokioRuntime,
-);
+/// The types one shard's group is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Types;
+
+impl RaftTypeConfig for Types {
+    type D = Commands;
+    type R = Vec<Outcome>;
+    type NodeId = u64;
+    type Node = BasicNode;
+    type Term = u64;
+    type LeaderId = LeaderId<u64, u64>;
+    type Vote = openraft::impls::Vote<Self::LeaderId>;
+    type Payload = EntryPayload<Commands, u64, BasicNode>;
+    type Entry = openraft::Entry<<Self::LeaderId as RaftLeaderId>::Committed, Self::Payload>;
+    type AsyncRuntime = openraft_rt_tokio::TokioRuntime;
+    type Responder<T>
+        = Answering<T>
+    where
+        T: OptionalSend + 'static;
+    type Batch<T>
+        = InlineBatch<T>
+    where
+        T: OptionalSend + 'static;
+    type ErrorSource = BoxedErrorSource;
+}
 
 pub(crate) type LogId = openraft::type_config::alias::LogIdOf<Types>;
 pub(crate) type Vote = openraft::type_config::alias::VoteOf<Types>;
 pub(crate) type RaftEntry = openraft::type_config::alias::EntryOf<Types>;
 pub(crate) type Payload = openraft::type_config::alias::PayloadOf<Types>;
-pub(crate) type Membership = openraft::Membership<u64, openraft::impls::BasicNode>;
+pub(crate) type Membership = openraft::Membership<u64, BasicNode>;
 pub(crate) type StoredMembership = openraft::type_config::alias::StoredMembershipOf<Types>;
 /// A snapshot is a checkpoint; what travels to another member comes with replication.
 pub(crate) type SnapshotData = Cursor<Vec<u8>>;
@@ -60,7 +78,7 @@ pub(crate) fn log_id(term: Term, lsn: Lsn) -> LogId {
 }
 
 pub(crate) fn term_of(log_id: &LogId) -> Term {
-    Term(*log_id.committed_leader_id().term())
+    Term(log_id.committed_leader_id().term)
 }
 
 pub(crate) fn lsn_of(log_id: &LogId) -> Lsn {

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use daybook_command::{Entry, Outcome};
 use daybook_types::{Lsn, NodeId, Term};
 use daybook_wal::Wal;
+use openraft::async_runtime::WatchReceiver;
 use openraft::impls::BasicNode;
 use openraft::{Config, Raft, ServerState, SnapshotPolicy};
 use thiserror::Error;
@@ -87,7 +88,7 @@ impl<M: StateMachine> Consensus<M> {
         raft.trigger().elect(false).await.map_err(|error| engine(&error))?;
         let leads = |metrics: &openraft::RaftMetrics<Types>| {
             let applied = metrics.last_applied.as_ref().map(|log_id| log_id.index());
-            let blank_applied = metrics.last_applied.as_ref().map(|log_id| *log_id.committed_leader_id().term());
+            let blank_applied = metrics.last_applied.as_ref().map(|log_id| log_id.committed_leader_id().term);
             metrics.state == ServerState::Leader && applied >= recover_to && blank_applied == Some(metrics.current_term)
         };
         raft.wait(None).metrics(leads, "lead and apply the log").await.map_err(|error| engine(&error))?;
@@ -123,7 +124,7 @@ impl<M: StateMachine> Consensus<M> {
 
     pub fn status(&self) -> Status {
         let metrics = self.raft.metrics();
-        let metrics = metrics.borrow();
+        let metrics = metrics.borrow_watched();
         let lsn = |log_id: &Option<crate::config::LogId>| Lsn(log_id.as_ref().map_or(0, |log_id| log_id.index()));
         Status {
             term: Term(metrics.current_term),

@@ -45,13 +45,7 @@ pub(crate) fn encode_vote(vote: &Vote) -> Bytes {
     let mut out = BytesMut::new();
     out.put_u8(FORMAT_VERSION);
     out.put_u64(vote.leader_id().term);
-    match vote.leader_id().voted_for {
-        Some(node) => {
-            out.put_u8(1);
-            out.put_u64(node);
-        }
-        None => out.put_u8(0),
-    }
+    out.put_u64(vote.leader_id().voted_for);
     out.put_u8(vote.is_committed().into());
     out.freeze()
 }
@@ -59,10 +53,7 @@ pub(crate) fn encode_vote(vote: &Vote) -> Bytes {
 pub(crate) fn decode_vote(mut bytes: Bytes) -> io::Result<Vote> {
     check_version(&mut bytes)?;
     let term = bytes.try_get_u64().map_err(|_| malformed())?;
-    let voted_for = match bytes.try_get_u8().map_err(|_| malformed())? {
-        0 => None,
-        _ => Some(bytes.try_get_u64().map_err(|_| malformed())?),
-    };
+    let voted_for = bytes.try_get_u64().map_err(|_| malformed())?;
     let committed = bytes.try_get_u8().map_err(|_| malformed())? != 0;
     let leader_id = openraft::impls::leader_id_std::LeaderId { term, voted_for };
     Ok(Vote { leader_id, committed })
