@@ -177,6 +177,11 @@ impl Coordinator {
         self.with_shard(group, |shard, _| Ok(shard.get(group).map(|group| group.describe())))
     }
 
+    /// State and protocol type alone, for what asks on every commit. `None` if the group isn't known here.
+    pub fn listed(&self, group: &GroupId) -> Result<Option<ListedGroup>, GroupError> {
+        self.with_shard(group, |shard, _| Ok(shard.get(group).map(|group| group.listed())))
+    }
+
     /// The groups known here, in no order; others may have offsets.
     pub fn list(&self) -> Result<Vec<ListedGroup>, GroupError> {
         self.check_open()?;

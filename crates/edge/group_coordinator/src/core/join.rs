@@ -12,6 +12,9 @@ use crate::error::GroupError;
 use crate::ident::{InstanceId, MemberId, MonotonicMs};
 use crate::request::JoinRequest;
 
+/// How much of its name a member finds in its id. Names may be as long as the wire can carry a text, and the id has to fit too.
+const ID_PREFIX_BYTES_MAX: usize = 1_024;
+
 impl Group {
     /// The answer to `waiter` is among the effects of this event or of a later one.
     pub fn join(
@@ -39,7 +42,8 @@ impl Group {
     }
 
     fn join_new(&mut self, request: &JoinRequest, waiter: WaiterId, ids: &mut dyn IdSource, now: MonotonicMs) {
-        let prefix = request.instance.as_ref().map_or(&*request.client_id, InstanceId::as_str);
+        let name = request.instance.as_ref().map_or(&*request.client_id, InstanceId::as_str);
+        let prefix = &name[..name.floor_char_boundary(ID_PREFIX_BYTES_MAX)];
         let id = MemberId::new(&format!("{prefix}-{}", ids.draw()));
         match &request.instance {
             Some(instance) => match self.roster.of_instance(instance).cloned() {

@@ -84,6 +84,7 @@ async fn two_members_share_a_generation() {
     assert_eq!(description.members.len(), 2);
     assert_eq!(&description.members[0].metadata[..], b"topics");
     assert_eq!(&description.members[1].assignment[..], b"two");
+    assert_eq!(coordinator.listed(&group("g")).unwrap().unwrap().state, GroupState::Stable);
     let listed = coordinator.list().unwrap();
     assert_eq!((&listed[0].group, &*listed[0].protocol_type), (&group("g"), "consumer"));
 }
@@ -100,6 +101,15 @@ async fn members_get_different_ids_and_come_back_with_them() {
     assert_eq!(left[0].outcome, Ok(()));
     let joined = coordinator.join(JoinRequest { member: first.member.clone(), ..join_request("g") }).await.unwrap();
     assert_eq!(joined.member, first.member);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ids_fit_the_wire_however_long_the_name() {
+    let coordinator = Coordinator::start(Settings::default());
+    let request = JoinRequest { client_id: "é".repeat(16_000).into(), ..join_request("g") };
+    let joined = coordinator.join(request).await.unwrap();
+    assert!(joined.member.as_str().starts_with('é'));
+    assert!(joined.member.as_str().len() < 2_000);
 }
 
 #[tokio::test(start_paused = true)]
