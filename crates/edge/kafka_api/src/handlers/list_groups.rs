@@ -1,9 +1,78 @@
 //! ListGroups: every group that has members or offsets.
 
-use crate::broker::{Broker, Caller};
-use crate::error_code::{self, ErrorCode};
-use crate::wire::messages::{ListGroupsRequest, ListGroupsResponse};
+use std::collections::BTreeMap;
 
-pub(super) async fn handle(_broker: &Broker, _caller: &Caller, _request: ListGroupsRequest) -> ListGroupsResponse {
-    ListGroupsResponse::default().with_error_code(error_code::code(Some(ErrorCode::CoordinatorNotAvailable)))
+use daybook_group_coordinator::{GroupError, GroupState, ListedGroup};
+use daybook_types::GroupId;
+
+use crate::broker::{Broker, Caller};
+use crate::error_code;
+use crate::wire::messages::list_groups_response;
+use crate::wire::messages::{self, ListGroupsRequest, ListGroupsResponse};
+use crate::wire::{StrBytes, text};
+
+/// Groups of the only protocol spoken here so far, as Kafka names it (KIP-848).
+const GROUP_TYPE: &str = "classic";
+
+pub(super) async fn handle(broker: &Broker, _caller: &Caller, request: ListGroupsRequest) -> ListGroupsResponse {
+    answer(&request, broker.coordinator.list(), broker.reader.groups())
 }
+
+fn answer(
+    request: &ListGroupsRequest,
+    with_members: Result<Vec<ListedGroup>, GroupError>,
+    with_offsets: Vec<(GroupId, String)>,
+) -> ListGroupsResponse {
+    let with_members = match with_members {
+        Ok(groups) => groups,
+        Err(error) => {
+            let code = error_code::code(Some(error_code::of_group(error)));
+            return ListGroupsResponse::default().with_error_code(code);
+        }
+    };
+    let groups = merge(with_members, with_offsets)
+        .into_iter()
+        .filter(|(_, group)| passes(&request.states_filter, group.state.as_str()))
+        .filter(|_| passes(&request.types_filter, GROUP_TYPE))
+        .map(|(id, group)| listed(&id, &group))
+        .collect();
+    ListGroupsResponse::default().with_groups(groups)
+}
+
+struct Known {
+    state: GroupState,
+    protocol_type: String,
+}
+
+/// What the coordinator says of a group goes first: it may have members. It may have forgotten the type of one without.
+fn merge(with_members: Vec<ListedGroup>, with_offsets: Vec<(GroupId, String)>) -> BTreeMap<GroupId, Known> {
+    let mut groups: BTreeMap<GroupId, Known> = with_offsets
+        .into_iter()
+        .map(|(id, protocol_type)| (id, Known { state: GroupState::Empty, protocol_type }))
+        .collect();
+    for group in with_members {
+        let known =
+            groups.entry(group.group).or_insert_with(|| Known { state: group.state, protocol_type: String::new() });
+        known.state = group.state;
+        if !group.protocol_type.is_empty() {
+            known.protocol_type = (*group.protocol_type).to_owned();
+        }
+    }
+    groups
+}
+
+/// An empty filter lets everything pass.
+fn passes(filter: &[StrBytes], word: &str) -> bool {
+    filter.is_empty() || filter.iter().any(|wanted| wanted.as_str().trim().eq_ignore_ascii_case(word))
+}
+
+fn listed(id: &GroupId, group: &Known) -> list_groups_response::ListedGroup {
+    list_groups_response::ListedGroup::default()
+        .with_group_id(messages::GroupId(text(id.as_str())))
+        .with_protocol_type(text(&*group.protocol_type))
+        .with_group_state(text(group.state.as_str()))
+        .with_group_type(text(GROUP_TYPE))
+}
+
+#[cfg(test)]
+mod tests;
