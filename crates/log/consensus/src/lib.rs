@@ -12,6 +12,8 @@ mod log_store;
 mod machine;
 mod membership;
 mod network;
+#[cfg(test)]
+mod tests;
 
 pub use engine::{Consensus, Done, ProposalFailure, StartError, Status, Stopped};
 pub use machine::{At, Checkpoint, CheckpointError, RaftMeta, StateMachine};

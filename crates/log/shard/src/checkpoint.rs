@@ -64,7 +64,7 @@ fn write(content: Content, meta: &RaftMeta, kv: &Store, files: &PartitionStore) 
     }
     for (append, partition) in appends.iter().zip(&touched) {
         partition.sync().map_err(|error| fail(&error))?;
-        let value = partition.ends().encode();
+        let value = partition.ends().encode().into();
         ops.push(Op::Put { space: Space::Partitions, key: ends_key(append.partition), value });
     }
     for partition in &removed {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use daybook_kv::{KvError, Space, Store};
-use daybook_segment::{FileEnds, PartitionStore, SegmentError};
+use daybook_segment::{FileEnds, PartitionStore, RestoreError};
 use daybook_types::{FaultKind, PartitionId, PartitionIndex, TopicId};
 use daybook_wal::{Options as WalOptions, Wal};
-use daybook_world::Disk;
+use daybook_world::{Disk, DiskError};
 use thiserror::Error;
 
 /// Keys of the index store that belong to the shard itself. Disk format.
@@ -41,7 +41,9 @@ pub enum OpenStorageError {
     #[error(transparent)]
     Index(#[from] KvError),
     #[error(transparent)]
-    Segment(#[from] SegmentError),
+    Segment(#[from] RestoreError),
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     #[error("the index store names where the files of partition {partition} end, but can't be read")]
     Ends { partition: PartitionId },
     #[error("the index store has a key of no partition in the space of partitions")]
@@ -61,7 +63,10 @@ impl Storage {
         let files = PartitionStore::open(Arc::clone(disk), &Self::partitions_dir(dir))?;
         for item in kv.scan(Space::Partitions, &[]) {
             let (key, value) = item?;
-            let Some((partition, key::ENDS)) = split_key(&key) else { continue };
+            let (partition, which) = split_key(&key).ok_or(OpenStorageError::Key)?;
+            if which != key::ENDS {
+                continue;
+            }
             let ends = FileEnds::decode(&value).map_err(|_| OpenStorageError::Ends { partition })?;
             files.restore(partition, &ends)?;
         }
@@ -101,6 +106,12 @@ fn split_key(key: &[u8]) -> Option<(PartitionId, u8)> {
 
 impl OpenStorageError {
     pub fn kind(&self) -> FaultKind {
-        FaultKind::Corrupt
+        match self {
+            Self::Wal(error) => error.kind(),
+            Self::Index(error) => error.kind(),
+            Self::Segment(error) => error.kind(),
+            Self::Disk(_) => FaultKind::RetryLater,
+            Self::Ends { .. } | Self::Key => FaultKind::Corrupt,
+        }
     }
 }

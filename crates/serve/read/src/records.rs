@@ -1,10 +1,11 @@
 //! Records by offset and by time.
 
 use bytes::{Bytes, BytesMut};
-use daybook_partition::{PartitionLog, Tail, TailBatch};
+use daybook_partition::{Tail, TailBatch};
 use daybook_record::{BatchError, STAMP_BYTES};
-use daybook_segment::{FileSlice, SegmentError};
+use daybook_segment::FileSlice;
 use daybook_types::{FaultKind, Offset, PartitionId, TimestampMs};
+use daybook_world::DiskError;
 use thiserror::Error;
 
 use crate::reader::Reader;
@@ -37,7 +38,9 @@ pub enum ReadError {
     #[error("offset {asked} is out of range: the partition holds {start} up to {end}")]
     OffsetOutOfRange { asked: Offset, start: Offset, end: Offset },
     #[error(transparent)]
-    Segment(#[from] SegmentError),
+    Segment(#[from] daybook_segment::ReadError),
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     #[error("a batch in memory is damaged: {0}")]
     Batch(#[from] BatchError),
 }
@@ -47,6 +50,7 @@ impl ReadError {
         match self {
             Self::UnknownPartition { .. } | Self::OffsetOutOfRange { .. } => FaultKind::Reject,
             Self::Segment(error) => error.kind(),
+            Self::Disk(_) => FaultKind::RetryLater,
             Self::Batch(_) => FaultKind::Corrupt,
         }
     }
@@ -114,14 +118,9 @@ impl Reader {
         let log = self.posted.log(id).ok_or(ReadError::UnknownPartition { partition: id })?;
         let (start, memory_start) = log.look(|tail| (tail.start, tail.memory_start));
         if start < memory_start {
-            if let Some(files) = self.files.get(id) {
-                if let Some((offset, timestamp)) = files.offset_for_timestamp(at)? {
-                    if offset >= start {
-                        return Ok(Some((offset, timestamp)));
-                    }
-                    // The file's first match was trimmed away: walk on from the start.
-                    return self.walk_for_timestamp(&log, id, start, at);
-                }
+            let found = self.files.get(id).map(|files| files.offset_for_timestamp(at, start)).transpose()?.flatten();
+            if found.is_some() {
+                return Ok(found);
             }
         }
         let candidates =
@@ -143,39 +142,6 @@ impl Reader {
             Some(files) => Ok(files.read(from, bytes_max)?),
             None => Ok(None),
         }
-    }
-
-    fn walk_for_timestamp(
-        &self,
-        log: &PartitionLog,
-        id: PartitionId,
-        start: Offset,
-        at: TimestampMs,
-    ) -> Result<Option<(Offset, TimestampMs)>, ReadError> {
-        const STEP_BYTES: usize = 1024 * 1024;
-        let mut from = start;
-        while from < log.look(|tail| tail.end) {
-            let fetched = self.read(id, from, STEP_BYTES, true)?;
-            for piece in &fetched.pieces {
-                let bytes = match piece {
-                    Piece::Memory(bytes) => bytes.clone(),
-                    Piece::File(slice) => slice.read()?,
-                };
-                for batch in daybook_record::batches(bytes) {
-                    let (_, batch) = batch?;
-                    if let Some((offset, timestamp)) = daybook_record::offset_for_timestamp(&batch, at)? {
-                        if offset >= start {
-                            return Ok(Some((offset, timestamp)));
-                        }
-                    }
-                }
-            }
-            if fetched.next_offset <= from {
-                break;
-            }
-            from = fetched.next_offset;
-        }
-        Ok(None)
     }
 }
 
@@ -224,10 +190,9 @@ fn first_at(batches: &[TailBatch], start: Offset, at: TimestampMs) -> Result<Opt
     for batch in batches {
         let mut whole = BytesMut::from(batch.bytes.as_ref());
         whole[..STAMP_BYTES].copy_from_slice(&batch.head());
-        if let Some((offset, timestamp)) = daybook_record::offset_for_timestamp(&whole.freeze(), at)? {
-            if offset >= start {
-                return Ok(Some((offset, timestamp)));
-            }
+        let found = daybook_record::offset_for_timestamp(&whole, at, start)?;
+        if found.is_some() {
+            return Ok(found);
         }
     }
     Ok(None)

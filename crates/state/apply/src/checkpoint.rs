@@ -134,7 +134,10 @@ fn forget(published: Vec<(Arc<PartitionLog>, Offset)>) {
 }
 
 fn roll(topic: &Topic) -> Roll {
-    Roll { segment_bytes: topic.settings.segment_bytes, index_interval_bytes: topic.settings.index_interval_bytes }
+    Roll {
+        segment_bytes: topic.settings.segment_bytes,
+        index_interval_bytes: topic.settings.index_interval_bytes.into(),
+    }
 }
 
 /// The batch with the offsets it got. Every batch in a tail has been read by apply, so none is left out.

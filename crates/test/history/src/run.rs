@@ -123,7 +123,7 @@ fn join(pieces: &[Piece]) -> Bytes {
     for piece in pieces {
         match piece {
             Piece::Memory(bytes) => joined.extend_from_slice(bytes),
-            Piece::File(slice) => joined.extend_from_slice(&slice.read().expect("the file is readable")),
+            Piece::File(slice) => joined.extend_from_slice(&slice.to_bytes().expect("the file is readable")),
         }
     }
     joined.freeze()
