@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use daybook_types::TimestampMs;
 
-use crate::header::crc_of;
+use crate::header::{CRC_FROM, crc_of};
 use crate::timestamp::record_timestamp;
 use crate::walk::{self, Skim, Source};
 use crate::{BatchError, BatchHeader, HEADER_BYTES, RecordFault, compression};
@@ -23,6 +23,34 @@ pub fn verify(batch: &[u8]) -> Result<BatchHeader, BatchError> {
         return Err(BatchError::Crc { stored: header.crc, computed });
     }
     Ok(header)
+}
+
+/// [`verify`] for a batch that comes in parts, so that a large one, or a length that is damaged, takes no memory.
+pub struct CrcCheck {
+    stored: u32,
+    computed: crc_fast::Digest,
+    /// Bytes still to come before those that the CRC covers.
+    uncovered: usize,
+}
+
+impl CrcCheck {
+    /// For the batch that begins with `header`.
+    pub fn new(header: &BatchHeader) -> Self {
+        let computed = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
+        Self { stored: header.crc, computed, uncovered: CRC_FROM }
+    }
+
+    /// Takes the next bytes of the batch, the header's included.
+    pub fn update(&mut self, part: &[u8]) {
+        let skipped = self.uncovered.min(part.len());
+        self.uncovered -= skipped;
+        self.computed.update(&part[skipped..]);
+    }
+
+    pub fn finish(self) -> Result<(), BatchError> {
+        let computed = self.computed.finalize() as u32;
+        if computed == self.stored { Ok(()) } else { Err(BatchError::Crc { stored: self.stored, computed }) }
+    }
 }
 
 /// [`verify`], and what a client may write (as Kafka's `LogValidator`): as many records as offsets and at least one, no control
