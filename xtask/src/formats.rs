@@ -8,8 +8,8 @@ use crate::tree::Tree;
 const FOLDER: &str = "docs/formats/";
 /// The pages there must be.
 const PAGES: [&str; 5] = ["data-dir.md", "entry.md", "index.md", "segment.md", "wal.md"];
-/// What tells that a file writes a format of its own.
-const MARK: &str = "FORMAT_VERSION:";
+/// What tells that a file writes a format of its own: a version that is an unsigned number. Those of protocols have signs.
+const MARK: &str = "VERSION: u";
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();

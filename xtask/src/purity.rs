@@ -8,16 +8,29 @@ use crate::tree::Tree;
 struct Kept {
     package: &'static str,
     crate_name: &'static str,
+    /// The places in words.
+    home: &'static str,
     places: &'static [&'static str],
 }
 
 const KEPT: [Kept; 4] = [
-    Kept { package: "openraft", crate_name: "openraft", places: &["crates/log/consensus/"] },
-    Kept { package: "openraft-rt-tokio", crate_name: "openraft_rt_tokio", places: &["crates/log/consensus/"] },
-    Kept { package: "fjall", crate_name: "fjall", places: &["crates/base/kv/"] },
+    Kept {
+        package: "openraft",
+        crate_name: "openraft",
+        home: "crates/log/consensus",
+        places: &["crates/log/consensus/"],
+    },
+    Kept {
+        package: "openraft-rt-tokio",
+        crate_name: "openraft_rt_tokio",
+        home: "crates/log/consensus",
+        places: &["crates/log/consensus/"],
+    },
+    Kept { package: "fjall", crate_name: "fjall", home: "crates/base/kv", places: &["crates/base/kv/"] },
     Kept {
         package: "kafka-protocol",
         crate_name: "kafka_protocol",
+        home: "the wire modules of kafka_api and kafka_client",
         places: &[
             "crates/edge/kafka_api/src/wire.rs",
             "crates/edge/kafka_api/src/wire/",
@@ -53,8 +66,9 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         for dependency in &one.dependencies {
             let package = dependency.package.as_str();
             let may_name = |kept: &Kept| kept.places.iter().any(|place| place.starts_with(&format!("{dir}/")));
-            if KEPT.iter().any(|kept| kept.package == package && !may_name(kept)) && !dependency.is_dev {
-                let message = format!("{package} is kept behind {}", places(package));
+            let kept = KEPT.iter().find(|kept| kept.package == package && !may_name(kept) && !dependency.is_dev);
+            if let Some(Kept { home, .. }) = kept {
+                let message = format!("{package} is kept behind {home}");
                 findings.push(Finding::new(&manifest, dependency.line, message));
             }
             if one.layer == "state" && !dependency.is_dev && WORLDLY_PACKAGES.contains(&package) {
@@ -85,7 +99,7 @@ fn misplaced(path: &str, found: &Path) -> Option<Finding> {
         kept.places.iter().any(|place| if place.ends_with('/') { path.starts_with(place) } else { path == *place });
     // Tests speak to the world in its own words.
     (!is_home && !crate::sources::is_test(path))
-        .then(|| Finding::new(path, found.line, format!("only {} may name {}", places(kept.package), kept.crate_name)))
+        .then(|| Finding::new(path, found.line, format!("{} is kept behind {}", kept.crate_name, kept.home)))
 }
 
 fn worldly(path: &str, found: &Path) -> Option<Finding> {
@@ -97,9 +111,4 @@ fn worldly(path: &str, found: &Path) -> Option<Finding> {
         let message = format!("a state crate is pure: no clock, dice, disk or network, so not {}", found.text);
         Finding::new(path, found.line, message)
     })
-}
-
-fn places(package: &str) -> String {
-    let kept = KEPT.iter().find(|kept| kept.package == package);
-    kept.map(|kept| kept.places.join(", ")).unwrap_or_default()
 }
