@@ -47,11 +47,12 @@ impl LogStore {
     }
 
     fn end(&self) -> u64 {
-        self.wal.last().or_else(|| self.wal.purged()).map_or(0, |(_, lsn)| lsn.next().0)
+        self.wal.last().map_or(0, |(_, lsn)| lsn.next().0)
     }
 
     fn read(&self, from: u64, to: u64, bytes_max: usize) -> io::Result<Vec<RaftEntry>> {
-        let to = to.min(self.end());
+        let Some(first_kept) = self.wal.first() else { return Ok(Vec::new()) };
+        let (from, to) = (from.max(first_kept.0), to.min(self.end()));
         if from >= to {
             return Ok(Vec::new());
         }
@@ -168,7 +169,7 @@ impl RaftLogStorage<Types> for LogStore {
     async fn get_log_state(&mut self) -> Result<LogState<Types>, io::Error> {
         let purged = self.wal.purged().map(to_log_id);
         let last = self.wal.last().map(to_log_id);
-        Ok(LogState { last_purged_log_id: purged, last_log_id: last.or(purged) })
+        Ok(LogState { last_purged_log_id: purged, last_log_id: last })
     }
 
     async fn get_log_reader(&mut self) -> Self {
@@ -212,7 +213,7 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn purge(&mut self, log_id: LogId) -> Result<(), io::Error> {
-        self.wal.purge_to(lsn_of(&log_id)).map_err(io::Error::other)?;
+        self.wal.skip_to(term_of(&log_id), lsn_of(&log_id)).map_err(io::Error::other)?;
         self.forget_applied(lsn_of(&log_id));
         Ok(())
     }
