@@ -3,15 +3,18 @@
 //! One owner, one request at a time to each broker: this is for commands and set-up. A loop that wants speed takes
 //! a [`Wire`] of its own from [`Cluster::open_leader`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use daybook_types::{NodeId, PartitionIndex};
+use bytes::Bytes;
+use daybook_types::{NodeId, Offset, PartitionIndex, TopicId};
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::{FindCoordinatorRequest, InitProducerIdRequest, MetadataRequest, TopicName};
 use kafka_protocol::protocol::{Request, StrBytes};
 
 use crate::error::{ClientError, KafkaCode, WireError};
+use crate::fetch::{FetchLimits, FetchPosition, FetchedPartition};
 use crate::metadata::{ClusterView, TopicView, node};
+use crate::offsets::TopicPartition;
 use crate::produce::{Acks, PartitionBatch, ProducerIdentity};
 use crate::retry::Retry;
 use crate::wire::{Wire, WireOptions};
@@ -144,7 +147,7 @@ impl Cluster {
         partition: PartitionIndex,
         acks: Acks,
         records: &[u8],
-    ) -> Result<Option<daybook_types::Offset>, ClientError> {
+    ) -> Result<Option<Offset>, ClientError> {
         let mut retry = Retry::new(self.options.retry_timeout_ms);
         loop {
             let error = match self.produce_once(topic, partition, acks, records).await {
@@ -162,13 +165,62 @@ impl Cluster {
         }
     }
 
+    /// Fetches from the leaders of all partitions named, side by side, and answers when each leader has. What a
+    /// partition has no records for yet is left out; one whose leader moved is found again at the next call.
+    pub async fn fetch(
+        &mut self,
+        limits: FetchLimits,
+        positions: &BTreeMap<TopicPartition, Offset>,
+    ) -> Result<Vec<(TopicPartition, Bytes)>, ClientError> {
+        let mut by_leader: BTreeMap<NodeId, Vec<(&TopicPartition, TopicId, Offset)>> = BTreeMap::new();
+        for (partition, offset) in positions {
+            let leader = self.leader(&partition.topic, partition.partition).await?;
+            let id = self.view.topic(&partition.topic).map(|topic| topic.id).unwrap_or_default();
+            by_leader.entry(leader).or_default().push((partition, id, *offset));
+        }
+        for (leader, of_leader) in &by_leader {
+            let asked = of_leader.iter().map(|(partition, topic_id, offset)| FetchPosition {
+                topic: &partition.topic,
+                topic_id: *topic_id,
+                partition: partition.partition,
+                offset: *offset,
+            });
+            let asked: Vec<_> = asked.collect();
+            let sent = self.wire_to(*leader).await?.send_fetch(limits, &asked).await;
+            self.keep_or_drop(*leader, sent)?;
+        }
+        let mut fetched = Vec::new();
+        for (leader, of_leader) in &by_leader {
+            let wire = self.wires.get_mut(leader).expect("a request has just been sent on it");
+            let answer = receive_fetch(wire).await;
+            let answer = self.keep_or_drop(*leader, answer)?;
+            for row in answer.map_err(|code| ClientError::Request { api: "Fetch", code })? {
+                let is_row = |(asked, id, _): &&(&TopicPartition, TopicId, Offset)| {
+                    asked.partition == row.partition
+                        && (asked.topic == row.topic || (row.topic.is_empty() && *id == row.topic_id))
+                };
+                let Some((partition, ..)) = of_leader.iter().find(is_row) else { continue };
+                match KafkaCode::check(row.code.0) {
+                    Ok(()) if row.records.is_empty() => {}
+                    Ok(()) => fetched.push(((*partition).clone(), row.records)),
+                    Err(code) if code.is_retriable() => self.forget_topic(&partition.topic),
+                    Err(code) => {
+                        let TopicPartition { topic, partition } = (*partition).clone();
+                        return Err(ClientError::Partition { topic, partition, code, message: None });
+                    }
+                }
+            }
+        }
+        Ok(fetched)
+    }
+
     async fn produce_once(
         &mut self,
         topic: &str,
         partition: PartitionIndex,
         acks: Acks,
         records: &[u8],
-    ) -> Result<Option<daybook_types::Offset>, ClientError> {
+    ) -> Result<Option<Offset>, ClientError> {
         let leader = self.leader(topic, partition).await?;
         let topic_id = self.view.topic(topic).map(|topic| topic.id).unwrap_or_default();
         let timeout_ms = self.options.request_timeout_ms;
@@ -182,7 +234,7 @@ impl Cluster {
             return Err(ClientError::Incomplete { api: "Produce", what: format!("partition {partition} of {topic}") });
         };
         match KafkaCode::check(result.error_code) {
-            Ok(()) => Ok(Some(daybook_types::Offset(result.base_offset))),
+            Ok(()) => Ok(Some(Offset(result.base_offset))),
             // A repetition of what had been written after all.
             Err(KafkaCode::DUPLICATE_SEQUENCE_NUMBER) => Ok(None),
             Err(code) => Err(ClientError::Partition {
@@ -267,6 +319,10 @@ impl Cluster {
     }
 
     pub(crate) async fn wire_to(&mut self, node: NodeId) -> Result<&mut Wire, ClientError> {
+        // A call that was dropped half way leaves an answer to come that nobody wants.
+        if self.wires.get(&node).is_some_and(|wire| wire.in_flight() > 0) {
+            self.wires.remove(&node);
+        }
         if !self.wires.contains_key(&node) {
             let address = self.address_of(node)?;
             let wire = Wire::connect(&address, self.options.wire.clone()).await?;
@@ -371,6 +427,11 @@ impl Cluster {
         self.view = view;
         Ok(())
     }
+}
+
+async fn receive_fetch(wire: &mut Wire) -> Result<Result<Vec<FetchedPartition>, KafkaCode>, WireError> {
+    let answer = wire.receive_in_time().await?;
+    wire.decode_fetch(answer)
 }
 
 async fn produce_on(

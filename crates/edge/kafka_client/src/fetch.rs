@@ -26,19 +26,11 @@ pub struct FetchLimits {
     pub bytes_min: i32,
     pub bytes_max: i32,
     pub partition_bytes_max: i32,
-    /// Leaves out what aborted transactions wrote, and what is still undecided.
-    pub is_read_committed: bool,
 }
 
 impl Default for FetchLimits {
     fn default() -> Self {
-        Self {
-            wait_ms_max: 500,
-            bytes_min: 1,
-            bytes_max: 50 * 1024 * 1024,
-            partition_bytes_max: 1024 * 1024,
-            is_read_committed: false,
-        }
+        Self { wait_ms_max: 500, bytes_min: 1, bytes_max: 50 * 1024 * 1024, partition_bytes_max: 1024 * 1024 }
     }
 }
 
@@ -53,8 +45,6 @@ pub struct FetchedPartition {
     pub log_start: Offset,
     /// Whole batches, and perhaps a cut one at the end; the first may start before the offset asked for.
     pub records: Bytes,
-    /// Transactions whose records from `.1` on, up to their marker, are to be left out: producer id, first offset.
-    pub aborted: Vec<(i64, Offset)>,
 }
 
 /// From this version on a topic is named by its id.
@@ -69,7 +59,7 @@ impl Wire {
         self.send_version(&fetch_request(version, limits, positions), version).await
     }
 
-    /// The partitions of an answer; an error of the whole answer stands in each of none.
+    /// The partitions of an answer, or the code that stands for all of them.
     pub fn decode_fetch(&self, answer: Answer) -> Result<Result<Vec<FetchedPartition>, KafkaCode>, WireError> {
         let response: FetchResponse = self.decode(answer)?;
         if let Err(code) = KafkaCode::check(response.error_code) {
@@ -78,7 +68,6 @@ impl Wire {
         let mut fetched = Vec::new();
         for topic in response.responses {
             for partition in topic.partitions {
-                let aborted = partition.aborted_transactions.unwrap_or_default();
                 fetched.push(FetchedPartition {
                     topic: topic.topic.to_string(),
                     topic_id: TopicId(topic.topic_id),
@@ -87,7 +76,6 @@ impl Wire {
                     high_watermark: Offset(partition.high_watermark),
                     log_start: Offset(partition.log_start_offset),
                     records: partition.records.unwrap_or_default(),
-                    aborted: aborted.into_iter().map(|row| (row.producer_id.0, Offset(row.first_offset))).collect(),
                 });
             }
         }
@@ -118,7 +106,6 @@ pub(crate) fn fetch_request(version: i16, limits: FetchLimits, positions: &[Fetc
         .with_max_wait_ms(limits.wait_ms_max)
         .with_min_bytes(limits.bytes_min)
         .with_max_bytes(limits.bytes_max)
-        .with_isolation_level(i8::from(limits.is_read_committed))
         // No session: every request names all its partitions.
         .with_session_id(0)
         .with_session_epoch(-1)

@@ -1,0 +1,8 @@
+//! The commands, one a file. `bench` has a folder of its own.
+
+pub mod config;
+pub mod consume;
+pub mod group;
+pub mod produce;
+pub mod serve;
+pub mod topic;

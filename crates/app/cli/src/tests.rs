@@ -1,0 +1,5 @@
+//! What can be typed, and what it means.
+
+mod input;
+mod output;
+mod typed;
