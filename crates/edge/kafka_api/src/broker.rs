@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use daybook_command::{Applied, Command, Door, Outcome, ProposeError};
 use daybook_group_coordinator::Coordinator;
@@ -28,6 +28,7 @@ pub(crate) struct Broker {
     pub advertised: Endpoint,
     /// Turns true once when the server is told to stop.
     pub stopping: watch::Receiver<bool>,
+    pub started: Instant,
 }
 
 #[derive(Clone, Debug)]
@@ -51,6 +52,11 @@ impl Broker {
         let Applied { mut outcomes, .. } = self.door.propose(vec![command]).await?.await?;
         // One outcome a command is the door's promise; were it broken, nobody could say what happened.
         outcomes.pop().ok_or(ProposeError::Unknown)
+    }
+
+    /// Milliseconds since the server started: a clock that doesn't go back.
+    pub fn monotonic_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     pub fn endpoint(options: &Options, bound_port: u16) -> Endpoint {

@@ -7,6 +7,7 @@ use daybook_command::{AppendRefusal, GroupRefusal, ProposeError, TopicRefusal};
 use daybook_group_coordinator::GroupError;
 use daybook_read::ReadError;
 use daybook_record::BatchError;
+use daybook_types::{FaultKind, LeaderEpoch};
 
 pub(crate) use crate::wire::ResponseError as ErrorCode;
 
@@ -102,9 +103,9 @@ pub(crate) fn of_read(error: &ReadError) -> ErrorCode {
     match error {
         ReadError::UnknownPartition { .. } => ErrorCode::UnknownTopicOrPartition,
         ReadError::OffsetOutOfRange { .. } => ErrorCode::OffsetOutOfRange,
-        // Kafka's answer to a consumer whose records are there and can't be read.
-        ReadError::Damaged { .. } => ErrorCode::CorruptMessage,
-        ReadError::Disk { .. } => ErrorCode::KafkaStorageError,
+        // What Kafka tells a consumer whose records are there and can't be trusted: it stops instead of asking again.
+        damaged if damaged.kind() == FaultKind::Corrupt => ErrorCode::CorruptMessage,
+        ReadError::Segment(_) | ReadError::Disk(_) | ReadError::Batch(_) => ErrorCode::KafkaStorageError,
     }
 }
 
@@ -114,4 +115,19 @@ pub(crate) fn code(outcome: Option<ErrorCode>) -> i16 {
         metrics::counter!("daybook_kafka_errors_total", "code" => error.to_string()).increment(1);
         error.code()
     })
+}
+
+/// Kafka's check of the leader epoch that a consumer believes in (KIP-320); -1 is unchecked.
+pub(crate) fn check_leader_epoch(asked: i32, current: LeaderEpoch) -> Result<(), ErrorCode> {
+    match asked {
+        -1 => Ok(()),
+        _ if asked < current.0 => Err(ErrorCode::FencedLeaderEpoch),
+        _ if asked > current.0 => Err(ErrorCode::UnknownLeaderEpoch),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a client that gets this error is told who leads the partition (KIP-951).
+pub(crate) fn asks_for_leader(error: ErrorCode) -> bool {
+    matches!(error, ErrorCode::NotLeaderOrFollower | ErrorCode::FencedLeaderEpoch)
 }

@@ -38,9 +38,14 @@ pub struct Head {
 /// A request whose body is still to be decoded.
 #[derive(Clone, Debug)]
 pub enum Opened {
-    Request { head: Head, body: Bytes },
+    Request {
+        head: Head,
+        body: Bytes,
+    },
     /// Answered in version 0 whatever else it holds, so that a client can go on with a version we know (KIP-511).
-    UnsupportedApiVersions { correlation_id: i32 },
+    UnsupportedApiVersions {
+        correlation_id: i32,
+    },
 }
 
 /// How long the request is whose length this is.

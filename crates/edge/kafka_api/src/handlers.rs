@@ -6,6 +6,8 @@
 
 mod alter_configs;
 mod api_versions;
+mod authorized_operations;
+mod config_change;
 mod config_resource;
 mod create_partitions;
 mod create_topics;
@@ -23,12 +25,14 @@ mod join_group;
 mod leave_group;
 mod list_groups;
 mod list_offsets;
+mod member_ref;
 mod metadata;
 mod offset_commit;
 mod offset_fetch;
 pub(crate) mod produce;
+mod refusal;
 mod sync_group;
-mod topic_ref;
+mod topic_change;
 
 use bytes::Bytes;
 use thiserror::Error;

@@ -65,3 +65,16 @@ impl Default for Options {
         }
     }
 }
+
+/// Sizes on the wire have 31 bits; this leaves room for what stands around requests and records.
+const WIRE_BYTES_MAX: usize = 1 << 30;
+
+impl Options {
+    /// The same, no limit larger than the protocol can carry, and none that would stop everything.
+    pub(crate) fn within_wire_limits(mut self) -> Self {
+        self.request_bytes_max = self.request_bytes_max.min(WIRE_BYTES_MAX);
+        self.fetch_bytes_max = self.fetch_bytes_max.min(WIRE_BYTES_MAX);
+        self.connection_in_flight_requests_max = self.connection_in_flight_requests_max.max(1);
+        self
+    }
+}

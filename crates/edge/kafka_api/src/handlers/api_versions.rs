@@ -1,0 +1,52 @@
+//! ApiVersions: what is answered here, in which versions.
+
+use tracing::debug;
+
+use crate::broker::{Broker, Caller};
+use crate::error_code::{self, ErrorCode};
+use crate::versions::{Row, TABLE};
+use crate::wire::ApiKey;
+use crate::wire::messages::api_versions_response::ApiVersion;
+use crate::wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
+
+/// From this version on clients name their software (KIP-511).
+const SOFTWARE_FROM: i16 = 3;
+
+pub(super) async fn handle(_broker: &Broker, caller: &Caller, request: ApiVersionsRequest) -> ApiVersionsResponse {
+    let (name, version) = (&request.client_software_name, &request.client_software_version);
+    if caller.version >= SOFTWARE_FROM {
+        if !(is_software_text(name) && is_software_text(version)) {
+            return refusal(ErrorCode::InvalidRequest);
+        }
+        debug!(peer = %caller.peer, client_id = %caller.client_id, software = %name, software_version = %version, "client");
+    }
+    ApiVersionsResponse::default()
+        .with_api_keys(TABLE.iter().map(api_version).collect())
+        .with_finalized_features_epoch(-1)
+}
+
+/// The answer to a request that can't be served. Of the table it holds what is needed to ask again.
+pub(super) fn refusal(error: ErrorCode) -> ApiVersionsResponse {
+    let own = TABLE.iter().filter(|row| error == ErrorCode::UnsupportedVersion && row.api == ApiKey::ApiVersions);
+    ApiVersionsResponse::default()
+        .with_error_code(error_code::code(Some(error)))
+        .with_api_keys(own.map(api_version).collect())
+        .with_finalized_features_epoch(-1)
+}
+
+fn api_version(row: &Row) -> ApiVersion {
+    ApiVersion::default()
+        .with_api_key(row.key())
+        .with_min_version(row.advertised_first_version)
+        .with_max_version(row.last_version)
+}
+
+/// Letters, digits, dots and hyphens, the last two not at either end.
+fn is_software_text(text: &str) -> bool {
+    let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
+    let is_outer = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    text.chars().all(is_inner) && is_outer(text.chars().next()) && is_outer(text.chars().next_back())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Fetch: records from many partitions, now or when there are some.
+//!
+//! The answer holds what the reader holds: buffers and file ranges. Only the bytes between them are written here.
+
+mod encode;
+mod gather;
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use crate::answer::Answer;
+use crate::broker::{Broker, Caller, SharedBroker};
+use crate::fetch_session::{Ask, Fetching, Found, Wanted};
+use crate::handlers::fetch::encode::{Told, encode, encode_error};
+use crate::handlers::fetch::gather::{Gathered, Limits, Target, gather, targets};
+use crate::topic_ref::{PartitionRef, TopicRef};
+use crate::wire::StrBytes;
+use crate::wire::messages::FetchRequest;
+
+/// From this version on topics are named by id (KIP-516).
+const BY_ID_FROM: i16 = 13;
+/// Isolation level in which aborted transactions are listed. There are none yet, so the list is empty.
+const READ_COMMITTED: i8 = 1;
+
+pub(super) async fn answer(
+    broker: &SharedBroker,
+    caller: &Caller,
+    correlation_id: i32,
+    request: FetchRequest,
+) -> Answer {
+    let version = caller.version;
+    let limits = Limits {
+        bytes_max: usize::try_from(request.max_bytes).unwrap_or(0).min(broker.options.fetch_bytes_max),
+        leader_epoch: broker.reader.leader_epoch(),
+    };
+    let bytes_min = usize::try_from(request.min_bytes).unwrap_or(0).min(limits.bytes_max);
+    let wait_max =
+        Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)).min(broker.options.fetch_wait_max);
+    let with_aborted_list = request.isolation_level == READ_COMMITTED;
+    let fetching = match broker.fetch_sessions.begin(ask(version, request), broker.monotonic_ms()) {
+        Ok(fetching) => fetching,
+        Err(error) => return encode_error(version, correlation_id, error),
+    };
+    let targets = targets(&broker.reader.catalog(), &limits, &fetching.partitions);
+    let gathered = wait_for_records(broker, targets, limits, bytes_min, wait_max).await;
+    let found: Vec<Found> = gathered.iter().map(Gathered::found).collect();
+    let new_id = || rand::random_range(1..=i32::MAX);
+    match broker.fetch_sessions.finish(&fetching, &found, broker.monotonic_ms(), new_id) {
+        Ok(reply) => {
+            let Fetching { partitions, .. } = &fetching;
+            let told = partitions.iter().zip(gathered).zip(&reply.told).filter(|(_, told)| **told);
+            let told = told.map(|((partition, gathered), _)| Told { at: &partition.0, gathered }).collect();
+            encode(broker, version, correlation_id, reply.session_id, with_aborted_list, told)
+        }
+        Err(error) => encode_error(version, correlation_id, error),
+    }
+}
+
+fn ask(version: i16, request: FetchRequest) -> Ask {
+    let by_id = version >= BY_ID_FROM;
+    let topic = |name: StrBytes, id| if by_id { TopicRef::Id(id) } else { TopicRef::Name(name) };
+    let mut wanted = Vec::new();
+    for asked in request.topics {
+        let topic = topic(asked.topic.0, asked.topic_id);
+        for partition in asked.partitions {
+            let at = PartitionRef { topic: topic.clone(), partition: partition.partition };
+            let wanted_of = Wanted {
+                fetch_offset: partition.fetch_offset,
+                bytes_max: partition.partition_max_bytes,
+                current_leader_epoch: partition.current_leader_epoch,
+            };
+            wanted.push((at, wanted_of));
+        }
+    }
+    let mut forgotten = Vec::new();
+    for asked in request.forgotten_topics_data {
+        let topic = topic(asked.topic.0, asked.topic_id);
+        forgotten
+            .extend(asked.partitions.into_iter().map(|partition| PartitionRef { topic: topic.clone(), partition }));
+    }
+    Ask { session_id: request.session_id, epoch: request.session_epoch, by_id, wanted, forgotten }
+}
+
+/// Reads until there are `bytes_min` bytes, or something to tell that can't wait, or the time is over.
+async fn wait_for_records(
+    broker: &Broker,
+    targets: Vec<Target>,
+    limits: Limits,
+    bytes_min: usize,
+    wait_max: Duration,
+) -> Vec<Gathered> {
+    let deadline = Instant::now() + wait_max;
+    let (mut targets, mut gathered) = gather(&broker.reader, targets, limits).await;
+    let existing: Vec<_> = targets.iter().filter_map(|target| target.partition.ok()).collect();
+    if is_enough(&targets, &gathered, bytes_min) || wait_max.is_zero() || existing.is_empty() {
+        return gathered;
+    }
+    let mut stopping = broker.stopping.clone();
+    loop {
+        // Made before the read: what is added after it ends the wait.
+        let mut watch = broker.reader.watch(&existing);
+        (targets, gathered) = gather(&broker.reader, targets, limits).await;
+        if is_enough(&targets, &gathered, bytes_min) {
+            return gathered;
+        }
+        tokio::select! {
+            changed = timeout_at(deadline, watch.changed()) => if changed.is_err() { return gathered },
+            _ = stopping.wait_for(|stopping| *stopping) => return gathered,
+        }
+    }
+}
+
+/// A partition that doesn't exist doesn't end the wait, or its consumer would ask without a pause.
+fn is_enough(targets: &[Target], gathered: &[Gathered], bytes_min: usize) -> bool {
+    let has_new_error =
+        targets.iter().zip(gathered).any(|(target, gathered)| target.partition.is_ok() && gathered.error.is_some());
+    has_new_error || gathered.iter().map(|gathered| gathered.bytes).sum::<usize>() >= bytes_min
+}

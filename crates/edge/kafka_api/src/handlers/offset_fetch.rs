@@ -1,0 +1,122 @@
+//! OffsetFetch: how far groups have come.
+
+use std::collections::BTreeMap;
+
+use daybook_catalog::Catalog;
+use daybook_command::CommittedOffset;
+use daybook_read::GroupOffsets;
+use daybook_types::{GroupId, PartitionId};
+
+use crate::broker::{Broker, Caller};
+use crate::error_code::{self, ErrorCode};
+use crate::topic_ref::TopicRef;
+use crate::wire::messages::offset_fetch_request::{
+    OffsetFetchRequestGroup, OffsetFetchRequestTopic, OffsetFetchRequestTopics,
+};
+use crate::wire::messages::offset_fetch_response::{
+    OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions, OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+};
+use crate::wire::messages::{OffsetFetchRequest, OffsetFetchResponse, TopicName};
+use crate::wire::{StrBytes, text};
+
+/// From this version on several groups are asked at once (KIP-709).
+const BATCHED_FROM: i16 = 8;
+
+pub(super) async fn handle(broker: &Broker, caller: &Caller, request: OffsetFetchRequest) -> OffsetFetchResponse {
+    if caller.version >= BATCHED_FROM {
+        let group = |asked: OffsetFetchRequestGroup| {
+            match error_of(broker, &asked) {
+                Some(error) => OffsetFetchResponseGroup::default().with_error_code(error_code::code(Some(error))),
+                None => {
+                    OffsetFetchResponseGroup::default().with_topics(topics(broker, &asked.group_id.0, asked.topics))
+                }
+            }
+            .with_group_id(asked.group_id)
+        };
+        return OffsetFetchResponse::default().with_groups(request.groups.into_iter().map(group).collect());
+    }
+    let asked = request.topics.map(|topics| {
+        let topic = |topic: OffsetFetchRequestTopic| {
+            OffsetFetchRequestTopics::default().with_name(topic.name).with_partition_indexes(topic.partition_indexes)
+        };
+        topics.into_iter().map(topic).collect()
+    });
+    let found = topics(broker, &request.group_id.0, asked);
+    OffsetFetchResponse::default().with_topics(found.into_iter().map(as_of_one_group).collect())
+}
+
+/// Members of groups of the new kind (KIP-848) name their epoch, and there are none.
+fn error_of(broker: &Broker, asked: &OffsetFetchRequestGroup) -> Option<ErrorCode> {
+    if asked.member_epoch < 0 || asked.member_id.is_none() {
+        return None;
+    }
+    let group = GroupId::new(&asked.group_id.0);
+    let is_known =
+        broker.reader.group_offsets(&group).is_some() || matches!(broker.coordinator.describe(&group), Ok(Some(_)));
+    (!is_known).then_some(ErrorCode::GroupIdNotFound)
+}
+
+fn topics(
+    broker: &Broker,
+    group: &StrBytes,
+    asked: Option<Vec<OffsetFetchRequestTopics>>,
+) -> Vec<OffsetFetchResponseTopics> {
+    let committed = broker.reader.group_offsets(&GroupId::new(group)).unwrap_or_default();
+    let catalog = broker.reader.catalog();
+    match asked {
+        Some(asked) => asked.into_iter().map(|topic| some(&catalog, &committed, topic)).collect(),
+        None => all(&catalog, &committed),
+    }
+}
+
+fn some(catalog: &Catalog, committed: &GroupOffsets, asked: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics {
+    let topic = TopicRef::Name(asked.name.0.clone()).find(catalog).ok();
+    let of = |index: &i32| {
+        let id = topic.and_then(|topic| topic.partition(*index));
+        partition(*index, id.and_then(|id| committed.offsets.get(&id)))
+    };
+    let partitions = asked.partition_indexes.iter().map(of).collect();
+    OffsetFetchResponseTopics::default().with_name(asked.name).with_partitions(partitions)
+}
+
+fn all(catalog: &Catalog, committed: &GroupOffsets) -> Vec<OffsetFetchResponseTopics> {
+    let mut by_topic: BTreeMap<&str, Vec<OffsetFetchResponsePartitions>> = BTreeMap::new();
+    for (PartitionId { topic, index }, offset) in &committed.offsets {
+        // Offsets of a topic that was deleted go with it.
+        if let Some(topic) = catalog.topic_by_id(*topic) {
+            by_topic.entry(topic.name.as_str()).or_default().push(partition(index.0, Some(offset)));
+        }
+    }
+    let topic = |(name, partitions)| {
+        OffsetFetchResponseTopics::default().with_name(TopicName(text(name))).with_partitions(partitions)
+    };
+    by_topic.into_iter().map(topic).collect()
+}
+
+/// Where nothing is committed, offset and epoch are -1 and there is no error, as in Kafka.
+fn partition(index: i32, committed: Option<&CommittedOffset>) -> OffsetFetchResponsePartitions {
+    let response = OffsetFetchResponsePartitions::default().with_partition_index(index);
+    match committed {
+        Some(committed) => response
+            .with_committed_offset(committed.offset.0)
+            .with_committed_leader_epoch(committed.leader_epoch)
+            .with_metadata(Some(text(committed.metadata.as_str()))),
+        None => {
+            response.with_committed_offset(-1).with_committed_leader_epoch(-1).with_metadata(Some(StrBytes::default()))
+        }
+    }
+}
+
+fn as_of_one_group(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic {
+    let partition = |partition: OffsetFetchResponsePartitions| {
+        OffsetFetchResponsePartition::default()
+            .with_partition_index(partition.partition_index)
+            .with_committed_offset(partition.committed_offset)
+            .with_committed_leader_epoch(partition.committed_leader_epoch)
+            .with_metadata(partition.metadata)
+            .with_error_code(partition.error_code)
+    };
+    let partitions = topic.partitions.into_iter().map(partition).collect();
+    OffsetFetchResponseTopic::default().with_name(topic.name).with_partitions(partitions)
+}

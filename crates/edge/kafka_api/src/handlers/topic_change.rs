@@ -1,0 +1,79 @@
+//! What the requests that make and change topics have in common.
+
+use daybook_command::{Applied, Command, CreateTopic, Outcome, TopicRefusal};
+use daybook_types::{TopicId, TopicName};
+use uuid::Uuid;
+
+use crate::broker::Broker;
+use crate::error_code::{self, ErrorCode};
+use crate::handlers::refusal::Refusal;
+
+/// Topics are told about as long as they can be answered in one request.
+const TOPICS_PER_REQUEST_MAX: usize = 10_000;
+
+/// Applies `commands` in one entry, so that all are seen at once: what became of each.
+pub(super) async fn apply(broker: &Broker, commands: Vec<Command>) -> Vec<Result<(), Refusal>> {
+    let count = commands.len();
+    if count == 0 {
+        return Vec::new();
+    }
+    let applied = match broker.door.propose(commands).await {
+        Ok(pending) => pending.await,
+        Err(error) => Err(error),
+    };
+    match applied {
+        Ok(Applied { outcomes, .. }) => outcomes.into_iter().map(outcome).collect(),
+        Err(error) => {
+            let refusal = Refusal::new(error_code::of_propose_to_controller(&error), error.to_string());
+            vec![Err(refusal); count]
+        }
+    }
+}
+
+fn outcome(outcome: Outcome) -> Result<(), Refusal> {
+    match outcome {
+        Outcome::CreateTopic(result)
+        | Outcome::DeleteTopic(result)
+        | Outcome::AlterTopicConfigs(result)
+        | Outcome::CreatePartitions(result) => result.map_err(|refusal| of_topic(&refusal)),
+        _ => Err(ErrorCode::UnknownServerError.into()),
+    }
+}
+
+fn of_topic(refusal: &TopicRefusal) -> Refusal {
+    Refusal::new(error_code::of_topic(refusal), refusal.to_string())
+}
+
+/// Makes topics that somebody asked about, with everything by default. One that another request made meanwhile is as good.
+pub(super) async fn create_with_defaults(broker: &Broker, names: &[TopicName]) -> Result<(), ErrorCode> {
+    let catalog = broker.reader.catalog();
+    let mut commands = Vec::new();
+    for name in names.iter().take(TOPICS_PER_REQUEST_MAX) {
+        let collides = catalog.topics().any(|topic| collides(name.as_str(), topic.name.as_str()));
+        if !collides {
+            let (partitions, configs) = (broker.options.default_partitions, Vec::new());
+            commands.push(Command::CreateTopic(CreateTopic { id: new_id(), name: name.clone(), partitions, configs }));
+        }
+    }
+    for result in apply(broker, commands).await {
+        match result {
+            Ok(()) | Err(Refusal { error: ErrorCode::TopicAlreadyExists, .. }) => {}
+            // The client asks again, as for a topic whose leader isn't known yet.
+            Err(_) => return Err(ErrorCode::LeaderNotAvailable),
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn new_id() -> TopicId {
+    TopicId(Uuid::new_v4())
+}
+
+/// Two names that differ in `.` and `_` only would give the same metric names (Apache Kafka, `Topic.hasCollision`).
+pub(super) fn collides(one: &str, other: &str) -> bool {
+    let same = |(a, b): (u8, u8)| a == b || (matches!(a, b'.' | b'_') && matches!(b, b'.' | b'_'));
+    one != other && one.len() == other.len() && one.bytes().zip(other.bytes()).all(same)
+}
+
+#[cfg(test)]
+mod tests;
