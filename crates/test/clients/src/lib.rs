@@ -1,0 +1,1 @@
+//! The server seen through librdkafka: everything is in `tests/it`.
