@@ -70,6 +70,8 @@ pub struct Wire {
     next_correlation: i32,
     pending: VecDeque<Pending>,
     incoming: BytesMut,
+    /// Length of the last frame. The next is likely as long, and room for it made before it comes needs no moving.
+    frame_bytes: usize,
     /// Scratch for the parts of requests that are encoded here, so that a request needs no allocation.
     outgoing: BytesMut,
 }
@@ -100,6 +102,7 @@ impl Wire {
             next_correlation: 0,
             pending: VecDeque::new(),
             incoming: BytesMut::new(),
+            frame_bytes: 0,
             outgoing: BytesMut::new(),
         };
         wire.negotiate().await?;
@@ -251,7 +254,7 @@ impl Wire {
     /// A frame without its length, when one is there whole; else makes room for the rest of it.
     fn take_frame(&mut self) -> Result<Option<Bytes>, WireError> {
         let Some(prefix) = self.incoming.first_chunk::<4>() else {
-            self.incoming.reserve(READ_BYTES_MIN);
+            self.incoming.reserve(self.frame_bytes.max(READ_BYTES_MIN));
             return Ok(None);
         };
         let length = i32::from_be_bytes(*prefix);
@@ -264,6 +267,7 @@ impl Wire {
             self.incoming.reserve((whole - self.incoming.len()).max(READ_BYTES_MIN));
             return Ok(None);
         }
+        self.frame_bytes = whole;
         let mut frame = self.incoming.split_to(whole);
         frame.advance(4);
         Ok(Some(frame.freeze()))

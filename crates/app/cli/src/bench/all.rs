@@ -7,6 +7,9 @@ use crate::bench::report::Report;
 use crate::bench::{consume, latency, produce, single};
 use crate::session::Session;
 
+/// What a few seconds write is read in a fraction of one.
+const HOT_PASSES: u16 = 5;
+
 pub async fn run(session: &Session, bench: &AllBench) -> anyhow::Result<Vec<Report>> {
     let mut reports = Vec::new();
     for record_bytes in &bench.record_bytes {
@@ -49,10 +52,11 @@ async fn write_and_read(
         fetch_bytes: 50 * 1024 * 1024,
         partition_fetch_bytes: 1024 * 1024,
         check_crc: false,
+        passes: HOT_PASSES,
     };
     reports.push(consume::measure(session, &hot, ground).await?);
     if bench.cold.is_some() {
-        let cold = ConsumeBench { cold: bench.cold.clone(), ..hot };
+        let cold = ConsumeBench { cold: bench.cold.clone(), passes: 1, ..hot };
         reports.push(consume::measure(session, &cold, ground).await?);
     }
     Ok(())

@@ -126,6 +126,9 @@ pub struct ConsumeBench {
     /// Check the CRC of every batch, as most clients do.
     #[arg(long)]
     pub check_crc: bool,
+    /// Read everything so many times over.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "cold")]
+    pub passes: u16,
 }
 
 #[derive(Clone, Debug, Args)]

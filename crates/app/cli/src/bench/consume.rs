@@ -38,12 +38,21 @@ async fn fill_and_measure(session: &Session, bench: &ConsumeBench, ground: &mut 
 
 /// Reads all that is in the topic.
 pub async fn measure(session: &Session, bench: &ConsumeBench, ground: &mut Ground) -> anyhow::Result<Report> {
-    let ranges = ranges(ground, bench.load.connections).await?;
+    let mut first = Some(ranges(ground, bench.load.connections).await?);
     if let Some(dir) = &bench.cold {
         cold::drop_cached(dir)?;
     }
     let watch = Watch::start(bench.load.pid)?;
-    let counted = read(ground, bench, ranges).await?;
+    let mut counted = Counted { seconds: 0.0, records: 0, answered: None, received: None };
+    for _ in 0..bench.passes {
+        let ranges = match first.take() {
+            Some(ranges) => ranges,
+            None => ranges(ground, bench.load.connections).await?,
+        };
+        let (records, elapsed) = read(ground, bench, ranges).await?;
+        counted.records += records;
+        counted.seconds += elapsed.as_secs_f64();
+    }
     let name = if bench.cold.is_some() { "consume cold" } else { "consume" };
     Ok(Report::new(name, session, &bench.load, &counted, watch.stop()?))
 }
@@ -89,7 +98,11 @@ pub(crate) fn part(partition: PartitionIndex, start: Offset, end: Offset, place:
     Range { partition, from: at(place), to: at(place + 1) }
 }
 
-async fn read(ground: &Ground, bench: &ConsumeBench, ranges: Vec<(Lane, Vec<Range>)>) -> anyhow::Result<Counted> {
+async fn read(
+    ground: &Ground,
+    bench: &ConsumeBench,
+    ranges: Vec<(Lane, Vec<Range>)>,
+) -> anyhow::Result<(u64, Duration)> {
     let total = ranges.iter().flat_map(|(_, ranges)| ranges).map(|range| range.to.0 - range.from.0).sum::<i64>();
     let mut progress = Progress::new(Unit::Records, Some(total.unsigned_abs()));
     let (sender, mut counts) = tokio::sync::mpsc::channel(64);
@@ -126,7 +139,7 @@ async fn read(ground: &Ground, bench: &ConsumeBench, ranges: Vec<(Lane, Vec<Rang
         elapsed = elapsed.max(ended.duration_since(started));
     }
     progress.finish();
-    Ok(Counted { seconds: elapsed.as_secs_f64(), records, answered: None, received: None })
+    Ok((records, elapsed))
 }
 
 /// One connection.

@@ -99,7 +99,9 @@ async fn measure(session: &Session, bench: &LatencyBench, ground: &mut Ground) -
         wakers.push(waker.clone());
         writing.spawn(LatencyWriter::new(&ground.topic, lane, bench, schedule, waker).run());
     }
-    let pacer = Pacer::start(schedule.start, bench.rate, wakers)?;
+    // Where records wait for each other, waking for each would change nothing.
+    let step = Duration::from_secs_f64((1.0 / bench.rate).max(bench.linger_ms / 8000.0));
+    let pacer = Pacer::start(schedule.start, step, wakers)?;
     let mut answered = Latencies::new();
     while let Some(done) = writing.join_next().await {
         answered.add(&done.expect("a writer doesn't panic")?);

@@ -20,9 +20,9 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Wakes all of `writers`, `per_second` times a second in all, from `start` on.
-    pub fn start(start: Instant, per_second: f64, writers: Vec<Arc<Notify>>) -> anyhow::Result<Self> {
-        let step = Duration::from_secs_f64(1.0 / per_second).max(STEP_MIN);
+    /// Wakes all of `writers` every `step` from `start` on.
+    pub fn start(start: Instant, step: Duration, writers: Vec<Arc<Notify>>) -> anyhow::Result<Self> {
+        let step = step.max(STEP_MIN);
         let is_over = Arc::new(AtomicBool::new(false));
         let seen = is_over.clone();
         let run = move || {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use daybook_kafka_client::{Acks, KafkaCode, PartitionBatch};
+use daybook_kafka_client::{Acks, Answer, KafkaCode, PartitionBatch};
 use daybook_types::TopicId;
 use kafka_protocol::messages::ProduceResponse;
 use tokio::task::JoinSet;
@@ -145,7 +145,7 @@ struct Done {
 impl Writer {
     async fn run(mut self) -> anyhow::Result<Done> {
         while !self.is_over() {
-            self.wait_for_the_rate().await;
+            self.wait_for_the_rate().await?;
             self.send(self.acks).await?;
             if self.acks == Acks::None {
                 self.count(self.started.elapsed(), self.request_records());
@@ -175,10 +175,17 @@ impl Writer {
         }
     }
 
-    async fn wait_for_the_rate(&self) {
-        if let Some(rate) = self.plan.rate {
-            let due = self.started + Duration::from_secs_f64(self.sent_records as f64 / rate);
-            tokio::time::sleep_until(due.into()).await;
+    /// Takes answers meanwhile, so that they are noted when they come.
+    async fn wait_for_the_rate(&mut self) -> anyhow::Result<()> {
+        let Some(rate) = self.plan.rate else { return Ok(()) };
+        let due = self.started + Duration::from_secs_f64(self.sent_records as f64 / rate);
+        loop {
+            let answer = tokio::select! {
+                biased;
+                answer = self.lane.wire.receive_in_time(), if !self.flights.is_empty() => answer?,
+                () = tokio::time::sleep_until(due.into()) => return Ok(()),
+            };
+            self.take(answer)?;
         }
     }
 
@@ -213,6 +220,10 @@ impl Writer {
 
     async fn receive(&mut self) -> anyhow::Result<()> {
         let answer = self.lane.wire.receive_in_time().await?;
+        self.take(answer)
+    }
+
+    fn take(&mut self, answer: Answer) -> anyhow::Result<()> {
         let answer: ProduceResponse = self.lane.wire.decode(answer)?;
         check(&answer)?;
         let (sent_at, records) = self.flights.pop_front().expect("an answer belongs to a request");

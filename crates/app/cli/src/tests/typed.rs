@@ -38,6 +38,7 @@ fn everyday_lines_are_taken() {
         "daybook group delete g h",
         "daybook bench produce --record-bytes 100 --partitions 16 --connections 8 --seconds 1 --compression lz4 --rate 5",
         "daybook bench consume --records 10 --cold /tmp --check-crc",
+        "daybook bench consume --passes 3",
         "daybook bench latency --rate 100 --linger-ms 1.5 --pid 1",
         "daybook bench sync --json",
         "daybook bench disk --dir /tmp",
