@@ -5,6 +5,7 @@
 
 use daybook_group_coordinator::{GroupDescription, GroupError, GroupState, MemberDescription};
 
+use super::authorized_operations;
 use super::member_ref::{group_id, instance_text, member_text};
 use crate::broker::{Broker, Caller};
 use crate::error_code::{self, ErrorCode};
@@ -14,10 +15,6 @@ use crate::wire::text;
 
 const NOT_FOUND_VERSION: i16 = 6;
 
-/// Kafka's bit field of what may be done with a group: where nobody is denied anything, READ (3), DELETE (6), DESCRIBE (8),
-/// DESCRIBE_CONFIGS (10) and ALTER_CONFIGS (11).
-const ALL_OPERATIONS: i32 = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11;
-
 pub(super) async fn handle(broker: &Broker, caller: &Caller, request: DescribeGroupsRequest) -> DescribeGroupsResponse {
     let groups = request.groups.iter().map(|asked| {
         let id = group_id(asked);
@@ -25,7 +22,7 @@ pub(super) async fn handle(broker: &Broker, caller: &Caller, request: DescribeGr
         let offsets_type = || broker.reader.group_offsets(&id).map(|offsets| offsets.protocol_type);
         let group = describe(caller.version, known, offsets_type).with_group_id(asked.clone());
         let shows_operations = request.include_authorized_operations && group.error_code == 0;
-        if shows_operations { group.with_authorized_operations(ALL_OPERATIONS) } else { group }
+        if shows_operations { group.with_authorized_operations(authorized_operations::GROUP) } else { group }
     });
     DescribeGroupsResponse::default().with_groups(groups.collect())
 }

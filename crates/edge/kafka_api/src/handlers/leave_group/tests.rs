@@ -9,10 +9,8 @@ fn left(outcome: Result<(), GroupError>) -> Left {
 
 #[test]
 fn old_requests_name_one_member_and_new_ones_several() {
-    let identity = |member, instance| {
-        MemberIdentity::default()
-            .with_member_id(text::<&str>(member))
-            .with_group_instance_id(Option::map(instance, text::<&str>))
+    let identity = |member: &str, instance: Option<&str>| {
+        MemberIdentity::default().with_member_id(text(member)).with_group_instance_id(instance.map(text))
     };
     let request = LeaveGroupRequest::default()
         .with_group_id(messages::GroupId(text("g")))
