@@ -193,4 +193,4 @@ fn put_nullable(out: &mut BytesMut, piece: Option<&[u8]>) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

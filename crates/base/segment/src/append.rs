@@ -230,6 +230,3 @@ fn write_batches(file: &Arc<dyn DiskFile>, batches: &[&StampedBatch], at: u64) -
 fn bytes_max(roll: Roll) -> u64 {
     roll.segment_bytes.min(SEGMENT_BYTES_MAX)
 }
-
-#[cfg(test)]
-mod tests;

@@ -176,6 +176,3 @@ impl PartitionFiles {
         Key { partition: self.id, base, kind }
     }
 }
-
-#[cfg(test)]
-mod tests;

