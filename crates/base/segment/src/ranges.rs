@@ -1,5 +1,6 @@
 //! Which bytes of a segment this process has checked.
 
+use std::iter;
 use std::ops::Range;
 
 /// So many separate ranges are remembered; readers that hop about make no more of them, they check again.
@@ -44,7 +45,7 @@ impl Ranges {
         let touched = &self.ranges[first..last];
         let start = touched.first().map_or(added.start, |range| range.start.min(added.start));
         let end = touched.last().map_or(added.end, |range| range.end.max(added.end));
-        self.ranges.splice(first..last, [start..end]);
+        self.ranges.splice(first..last, iter::once(start..end));
         if self.ranges.len() > RANGES_MAX {
             let smallest = (0..self.ranges.len()).min_by_key(|&index| {
                 let range = &self.ranges[index];

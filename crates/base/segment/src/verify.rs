@@ -75,7 +75,7 @@ impl IndexWalk {
                 return Err(damaged(view, read, Damage::Short { end }));
             }
         }
-        if bytes.len() % ENTRY_BYTES != 0 {
+        if !bytes.len().is_multiple_of(ENTRY_BYTES) {
             return Err(damaged(view, bytes.len(), Damage::EntryPart));
         }
         Ok(Self { bytes, next: 0 })

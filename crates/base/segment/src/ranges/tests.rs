@@ -31,6 +31,6 @@ fn too_many_ranges_are_forgotten_the_smallest_first() {
     }
     ranges.insert(99_000..99_001);
     assert_eq!(ranges.ranges.len(), RANGES_MAX);
-    assert_eq!(ranges.missing(99_000..99_001), [99_000..99_001]);
+    assert_eq!(ranges.missing(99_000..99_001).first(), Some(&(99_000..99_001)));
     assert_eq!(ranges.missing(0..50), []);
 }

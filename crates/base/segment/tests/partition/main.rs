@@ -1,5 +1,7 @@
 //! Record files as the checkpoint and the readers use them.
 
+#![allow(clippy::unwrap_used)] // the bed and the models are tests too
+
 mod bed;
 mod damage;
 mod model;
