@@ -53,6 +53,8 @@ class Client:
     """One scenario's view of the server. Names it hands out are new in every run."""
 
     lacks: dict[str, str] = {}
+    # How many topics are many.
+    many = 200
     # Some libraries refuse to send what the protocol allows.
     refuses_empty_records = False
     refuses_null_headers = False

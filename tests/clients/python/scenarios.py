@@ -86,7 +86,7 @@ def auto_create_off(client):
 
 @scenario
 def many_topics(client):
-    names = [client.name() for _ in range(200)]
+    names = [client.name() for _ in range(client.many)]
     client.create(*names)
     eventually("all are listed", lambda: set(names) <= client.topics())
     client.send([Record(name, name.encode(), partition=0) for name in names])
@@ -205,9 +205,11 @@ def acks(client):
     for level in ["0", "1", "all"]:
         topic = client.topic()
         records = [Record(topic, f"{level}{i}".encode(), partition=0, timestamp=1 + i) for i in range(200)]
-        where = client.send(records, acks=level, idempotent=False)
+        # Without an answer nothing says that a partition was not ready yet, so one record goes ahead.
+        client.send(records[:1])
+        where = client.send(records[1:], acks=level, idempotent=False)
         if level != "0":
-            equal([(0, i) for i in range(200)], where, f"places in the answers, acks={level}")
+            equal([(0, i) for i in range(1, 200)], where, f"places in the answers, acks={level}")
         # acks=0 answers nothing, so what was sent may arrive after the flush has ended.
         reader = client.reader()
         reader.assign([(topic, 0)])
@@ -462,6 +464,7 @@ def static_membership(client):
     """A static member that comes back within its session timeout finds its partitions; the other keeps its own."""
     topic, group, seen = client.topic(4), client.name(), {}
     a = client.keep(client.member(topic, group, seen, instance="a").start())
+    share(4, [4], a)
     b = client.keep(client.member(topic, group, seen, instance="b").start())
     share(4, [2, 2], a, b)
     of_a, of_b = set(a.owned), set(b.owned)
