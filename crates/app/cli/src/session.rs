@@ -16,6 +16,12 @@ impl Session {
     pub async fn connect(&self) -> anyhow::Result<Cluster> {
         Ok(Cluster::connect(&self.bootstrap, ClusterOptions::default()).await?)
     }
+
+    /// For long work, which outlasts a server's restart as Kafka's own producer does (`delivery.timeout.ms`).
+    pub async fn connect_patiently(&self) -> anyhow::Result<Cluster> {
+        let options = ClusterOptions { retry_timeout_ms: 120_000, ..ClusterOptions::default() };
+        Ok(Cluster::connect(&self.bootstrap, options).await?)
+    }
 }
 
 /// Runs a command on this thread: they wait for servers, so a second thread would do nothing for them.

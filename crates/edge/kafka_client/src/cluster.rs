@@ -35,6 +35,9 @@ impl Default for ClusterOptions {
     }
 }
 
+/// How long a topic that was asked for with leave to make it may take to be there.
+const CREATION_TIMEOUT_MS: u64 = 3_000;
+
 #[derive(Debug)]
 pub struct Cluster {
     pub(crate) options: ClusterOptions,
@@ -87,6 +90,7 @@ impl Cluster {
     /// The topic as it is now, once every partition of it has a leader. `may_create` lets the server make it.
     pub async fn topic(&mut self, name: &str, may_create: bool) -> Result<TopicView, ClientError> {
         let mut retry = Retry::new(self.options.retry_timeout_ms);
+        let mut creation = Retry::new(CREATION_TIMEOUT_MS);
         loop {
             self.refresh(Some(&[name]), may_create).await?;
             let Some(topic) = self.view.topic(name).cloned() else {
@@ -97,9 +101,11 @@ impl Cluster {
             if is_led {
                 return Ok(topic);
             }
-            // Nobody is making it, so waiting won't help.
-            let is_hopeless =
-                if is_unknown { !may_create } else { topic.code != KafkaCode::NONE && !topic.code.is_retriable() };
+            // Nobody is making it, or the server doesn't when asked, so waiting won't help.
+            if is_unknown && may_create && creation.again().await {
+                continue;
+            }
+            let is_hopeless = is_unknown || (topic.code != KafkaCode::NONE && !topic.code.is_retriable());
             if is_hopeless || !retry.again().await {
                 return match topic.partitions.iter().find(|p| p.leader.is_none()) {
                     Some(p) => Err(ClientError::NoLeader { topic: name.to_owned(), partition: p.partition }),
@@ -154,20 +160,32 @@ impl Cluster {
                 Ok(offset) => return Ok(offset),
                 Err(error) => error,
             };
-            let may_help = match &error {
-                ClientError::Wire(error) => error.kind() == daybook_types::FaultKind::RetryLater,
-                error => error.code().is_some_and(KafkaCode::is_retriable),
-            };
-            if !may_help || !retry.again().await {
+            if !error.may_pass() || !retry.again().await {
                 return Err(error);
             }
             self.forget_topic(topic);
         }
     }
 
-    /// Fetches from the leaders of all partitions named, side by side, and answers when each leader has. What a
-    /// partition has no records for yet is left out; one whose leader moved is found again at the next call.
+    /// Fetches from the leaders of all partitions named, side by side, and answers when each leader has; repeated
+    /// while that may help. Partitions that have no records yet are left out, and those whose leader just moved.
     pub async fn fetch(
+        &mut self,
+        limits: FetchLimits,
+        positions: &BTreeMap<TopicPartition, Offset>,
+    ) -> Result<Vec<(TopicPartition, Bytes)>, ClientError> {
+        let mut retry = Retry::new(self.options.retry_timeout_ms);
+        loop {
+            match self.fetch_once(limits, positions).await {
+                Err(error) if error.may_pass() && retry.again().await => {
+                    positions.keys().for_each(|partition| self.forget_topic(&partition.topic));
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn fetch_once(
         &mut self,
         limits: FetchLimits,
         positions: &BTreeMap<TopicPartition, Offset>,

@@ -145,6 +145,11 @@ impl ClientError {
         }
     }
 
+    /// Whether the same request may succeed later, or at another broker.
+    pub fn may_pass(&self) -> bool {
+        matches!(self.kind(), FaultKind::RetryLater | FaultKind::Redirect)
+    }
+
     pub fn kind(&self) -> FaultKind {
         match self {
             Self::Wire(error) => error.kind(),

@@ -52,7 +52,7 @@ pub struct ConsumeArguments {
 }
 
 pub async fn run(session: &Session, arguments: ConsumeArguments) -> anyhow::Result<()> {
-    let mut cluster = session.connect().await?;
+    let mut cluster = session.connect_patiently().await?;
     let wanted: Vec<_> = arguments.partitions.iter().copied().map(PartitionIndex).collect();
     let partitions = positions::select(&mut cluster, &arguments.topic, &wanted).await?;
     let start = start(&arguments);

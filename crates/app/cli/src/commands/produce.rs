@@ -61,7 +61,7 @@ struct Summary {
 
 pub async fn run(session: &Session, arguments: ProduceArguments) -> anyhow::Result<()> {
     let started = Instant::now();
-    let mut cluster = session.connect().await?;
+    let mut cluster = session.connect_patiently().await?;
     let topic = cluster.topic(&arguments.topic, true).await?;
     let options = WriterOptions {
         acks: arguments.acks,

@@ -1,7 +1,10 @@
 //! `daybook serve`.
 
-use anyhow::bail;
+use std::io::IsTerminal;
+
+use anyhow::Context;
 use clap::Args;
+use tracing_subscriber::EnvFilter;
 
 use crate::commands::config::{SettingFlags, key_help};
 
@@ -13,6 +16,15 @@ pub struct ServeArguments {
 }
 
 pub fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
-    let _settings = arguments.settings.settle()?;
-    bail!("this build has no server in it yet");
+    let settings = arguments.settings.settle()?;
+    start_log(settings.log.level.as_str())?;
+    daybook_node::serve(&settings)
+}
+
+/// Standard output is for the line that says the node is ready.
+fn start_log(filter: &str) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(filter).context("log.level is not understood")?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    log.with_ansi(std::io::stderr().is_terminal()).init();
+    Ok(())
 }
