@@ -28,6 +28,7 @@ const METRICS_UPKEEP: Duration = Duration::from_secs(5);
 pub struct Node {
     pub kafka: SocketAddr,
     pub http: SocketAddr,
+    coordinator: Coordinator,
     shard: Shard,
     doors: Vec<JoinHandle<()>>,
     stop: watch::Sender<bool>,
@@ -49,13 +50,13 @@ impl Node {
         let shard = Shard::start(storage, state, Arc::new(RealClock), shard_options(settings)).await?;
 
         let (stop, stopped) = watch::channel(false);
-        let coordinator = Coordinator::new(coordinator_settings(settings));
+        let coordinator = Coordinator::start(coordinator_settings(settings));
         let kafka = daybook_kafka_api::Server::bind(
             resolve(&settings.kafka.listen)?,
             kafka_options(settings, &data),
             shard.door(),
             reader,
-            coordinator,
+            coordinator.clone(),
         )
         .await
         .with_context(|| format!("can't listen for Kafka clients on {}", settings.kafka.listen))?;
@@ -83,12 +84,14 @@ impl Node {
             }),
             tokio::spawn(keep_up_metrics(metrics, stopped)),
         ];
-        Ok(Self { kafka: kafka_addr, http: http_addr, shard, doors, stop, _data: data })
+        Ok(Self { kafka: kafka_addr, http: http_addr, coordinator, shard, doors, stop, _data: data })
     }
 
     /// Closes the doors, serves what was accepted, writes a last checkpoint.
     pub async fn stop(self) {
         self.stop.send_replace(true);
+        // Members that wait for their group would hold up the doors.
+        self.coordinator.close();
         for door in self.doors {
             if let Err(error) = door.await {
                 tracing::error!(%error, "a door's task failed");
@@ -174,8 +177,8 @@ fn shard_options(settings: &Settings) -> ShardOptions {
 fn coordinator_settings(settings: &Settings) -> daybook_group_coordinator::Settings {
     daybook_group_coordinator::Settings {
         initial_rebalance_delay_ms: settings.group.initial_rebalance_delay_ms.into(),
-        session_timeout_min_ms: settings.group.session_timeout_min_ms.into(),
-        session_timeout_max_ms: settings.group.session_timeout_max_ms.into(),
+        session_timeout_min_ms: settings.group.session_timeout_min_ms as i32,
+        session_timeout_max_ms: settings.group.session_timeout_max_ms as i32,
         ..daybook_group_coordinator::Settings::default()
     }
 }

@@ -8,7 +8,7 @@ use daybook_consensus::{Consensus, Stopped};
 use daybook_types::{ENTRY_BYTES_MAX, Lsn, TimestampMs};
 use daybook_wal::Wal;
 use daybook_world::Clock;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::checkpoint::Poster;
@@ -29,8 +29,11 @@ pub(crate) struct Proposer<P: Posting> {
     pub clock: Arc<dyn Clock>,
     pub options: ShardOptions,
     pub status: watch::Sender<ShardStatus>,
-    pub stop: oneshot::Receiver<()>,
+    pub stop: Stop,
 }
+
+/// Whether the shard was told to stop: by a word, or by dropping its handle.
+pub(crate) struct Stop(pub watch::Receiver<bool>);
 
 /// Commands that wait to become an entry.
 #[derive(Default)]
@@ -50,16 +53,13 @@ struct CheckpointClock {
 impl<P: Posting> Proposer<P> {
     /// Runs until told to stop or until storage fails; then refuses proposals until the door is closed.
     pub async fn run(mut self) {
-        match self.serve().await {
-            Ok(()) => {
-                if let Err(stopped) = self.finish().await {
-                    self.poison(&stopped);
-                }
-            }
-            Err(stopped) => {
-                self.poison(&stopped);
-                self.refuse(&stopped).await;
-            }
+        let served = match self.serve().await {
+            Ok(()) => self.finish().await,
+            Err(stopped) => Err(stopped),
+        };
+        if let Err(stopped) = served {
+            self.poison(&stopped);
+            self.refuse(&stopped).await;
         }
         self.consensus.stop().await;
     }
@@ -83,12 +83,13 @@ impl<P: Posting> Proposer<P> {
             let may_gather = left_over.is_none() && gathering.bytes < ENTRY_BYTES_MAX;
             tokio::select! {
                 biased;
-                _ = &mut self.stop => break,
+                () = self.stop.told() => break,
                 () = flight.landed() => {}
                 proposal = self.inbox.proposals.recv(), if may_gather => match proposal {
                     Some(proposal) => gathering.add(proposal),
                     None => break,
                 },
+                written = checkpointed(&self.consensus, checkpoint.running_to) => written?,
                 stopped = self.consensus.failed() => return Err(stopped),
                 () = sleep_until(look_at) => {}
             }
@@ -155,10 +156,9 @@ impl<P: Posting> Proposer<P> {
             metrics::gauge!("daybook_wal_bytes_since_checkpoint").set(wal_bytes as f64);
             metrics::gauge!("daybook_applied_lsn").set(status.applied.0 as f64);
         }
-        let by_size = wal_bytes >= self.options.checkpoint_wal_bytes;
-        let by_age = now.duration_since(checkpoint.last) >= self.options.checkpoint_interval
-            && status.applied > status.checkpoint;
-        if checkpoint.running_to.is_none() && (by_size || by_age) {
+        let is_due = wal_bytes >= self.options.checkpoint_wal_bytes
+            || now.duration_since(checkpoint.last) >= self.options.checkpoint_interval;
+        if is_due && checkpoint.running_to.is_none() && status.applied > status.checkpoint {
             self.consensus.request_checkpoint().await?;
             checkpoint.running_to = Some(status.applied);
         }
@@ -167,12 +167,15 @@ impl<P: Posting> Proposer<P> {
 
     /// The final checkpoint, so that the next start has nothing to replay.
     async fn finish(&self) -> Result<(), Stopped> {
-        let status = self.consensus.status();
-        if status.applied > status.checkpoint {
+        loop {
+            let status = self.consensus.status();
+            if status.applied <= status.checkpoint {
+                return Ok(());
+            }
+            // Asking is in vain while one is being written; then that one comes first, and it is asked again.
             self.consensus.request_checkpoint().await?;
-            self.consensus.checkpointed(status.applied).await?;
+            self.consensus.checkpointed(status.checkpoint.next()).await?;
         }
-        Ok(())
     }
 
     fn poison(&self, stopped: &Stopped) {
@@ -184,13 +187,28 @@ impl<P: Posting> Proposer<P> {
     async fn refuse(&mut self, stopped: &Stopped) {
         loop {
             let proposal = tokio::select! {
-                _ = &mut self.stop => return,
+                () = self.stop.told() => return,
                 proposal = self.inbox.proposals.recv() => proposal,
             };
             let Some(proposal) = proposal else { return };
             let (_, waiter) = proposal.split();
             waiter.answer(Err(ProposeError::Poisoned { cause: Arc::clone(&stopped.cause) }));
         }
+    }
+}
+
+/// Waits for the running checkpoint; for ever if there is none.
+async fn checkpointed<P: Posting>(consensus: &Consensus<Poster<P>>, running_to: Option<Lsn>) -> Result<(), Stopped> {
+    match running_to {
+        Some(lsn) => consensus.checkpointed(lsn).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Stop {
+    async fn told(&mut self) {
+        // An error means that the handle was dropped.
+        let _ = self.0.wait_for(|told| *told).await;
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::checkpoint::Poster;
 use crate::posting::Posting;
-use crate::proposer::Proposer;
+use crate::proposer::{Proposer, Stop};
 use crate::status::{ShardStatus, StatusWatch};
 use crate::storage::Storage;
 
@@ -35,7 +35,7 @@ pub struct ShardOptions {
 pub struct Shard {
     door: Door,
     status: StatusWatch,
-    stop: Option<oneshot::Sender<()>>,
+    stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -60,7 +60,7 @@ impl Shard {
         let (door, inbox) = Door::new(options.in_flight_bytes_max);
         let (status_sender, status) =
             watch::channel(ShardStatus { serving: false, failure: None, term: Term(0), checkpoint: Lsn(0) });
-        let (stop_sender, stop) = oneshot::channel();
+        let (stop_sender, stop) = watch::channel(false);
         let (ready_sender, ready) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name(format!("shard-{}", options.shard))
@@ -86,7 +86,7 @@ impl Shard {
             })
             .map_err(StartShardError::Thread)?;
         ready.await.map_err(|_| StartShardError::Gone)??;
-        Ok(Self { door, status, stop: Some(stop_sender), thread: Some(thread) })
+        Ok(Self { door, status, stop: stop_sender, thread: Some(thread) })
     }
 
     pub fn door(&self) -> Door {
@@ -99,7 +99,7 @@ impl Shard {
 
     /// Serves what was accepted, writes a last checkpoint, and ends the thread.
     pub async fn stop(mut self) {
-        drop(self.stop.take());
+        self.stop.send_replace(true);
         let Some(thread) = self.thread.take() else { return };
         // A thread can't be awaited; joining it blocks.
         let joined = tokio::task::spawn_blocking(move || thread.join()).await;
@@ -116,7 +116,7 @@ async fn begin<P: Posting>(
     options: ShardOptions,
     inbox: Inbox,
     status: watch::Sender<ShardStatus>,
-    stop: oneshot::Receiver<()>,
+    stop: watch::Receiver<bool>,
 ) -> Result<Proposer<P>, StartShardError> {
     let Storage { kv, files, wal, raft_meta } = storage;
     let wal = Arc::new(wal);
@@ -128,5 +128,5 @@ async fn begin<P: Posting>(
         shown.term = now.term;
         shown.checkpoint = now.checkpoint;
     });
-    Ok(Proposer { consensus, wal, inbox, clock, options, status, stop })
+    Ok(Proposer { consensus, wal, inbox, clock, options, status, stop: Stop(stop) })
 }
