@@ -80,10 +80,14 @@ pub(crate) fn last_where(file: &dyn DiskFile, bytes: u64, below: impl Fn(&Entry)
     if file.read_at(&mut block, low * ENTRY_BYTES as u64)? != block.len() {
         return Ok(Found::Unreadable);
     }
-    for entry in block.as_chunks().0 {
-        match Entry::from_bytes(entry) {
-            Some(entry) if below(&entry) => found = Some(entry),
-            Some(_) => break,
+    // Only the entries looked at are checked: a checksum costs more than the comparison.
+    let entries: &[[u8; ENTRY_BYTES]] = block.as_chunks().0;
+    let (mut low, mut high) = (0, entries.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match Entry::from_bytes(&entries[middle]) {
+            Some(entry) if below(&entry) => (low, found) = (middle + 1, Some(entry)),
+            Some(_) => high = middle,
             None => return Ok(Found::Unreadable),
         }
     }

@@ -164,6 +164,9 @@ impl View<'_> {
         if limit >= self.ends.data_bytes {
             return Ok((self.ends.data_bytes, self.ends.next_offset));
         }
+        if limit == first.end() {
+            return Ok((limit, first.header.next_offset()));
+        }
         let mut scan = self.scan_from(|entry| u64::from(entry.at) <= limit)?;
         if scan.at < first.at {
             scan = self.scan(first.at, first.header.base_offset);
