@@ -9,11 +9,13 @@ use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable as 
 
 use crate::{KvError, Space};
 
-/// The engine counts key bytes in 16 bits.
-pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
+/// The engine counts key bytes in 16 bits, and one is the space's tag.
+pub const KEY_BYTES_MAX: usize = u16::MAX as usize - 1;
 /// Far above any index value and below what the engine counts in 32 bits.
 pub const VALUE_BYTES_MAX: usize = 256 * 1024 * 1024;
 
+/// Name of the keyspace: disk format.
+const KEYSPACE: &str = "posted";
 /// One thread flushes and compacts: checkpoints write little and seldom, and the machine's cores are for the log.
 const WORKERS: usize = 1;
 /// The engine's smallest bound. A journal file is preallocated sparsely, so it costs the disk what was written.
@@ -26,7 +28,7 @@ const FILES_OPEN_MAX: usize = 64;
 pub struct Options {
     /// Blocks read from disk that are kept.
     pub cache_bytes: u64,
-    /// Writes a space gathers in memory before they go to a table. Fixed when the store is made.
+    /// Writes gathered in memory before they go to a table. Fixed when the store is made.
     pub memtable_bytes_max: u64,
 }
 
@@ -46,8 +48,9 @@ pub enum Op {
 /// An open index store. One process has it at a time.
 pub struct Store {
     database: Database,
-    /// In the order of [`Space::ALL`].
-    spaces: [Keyspace; Space::ALL.len()],
+    /// All spaces together, told apart by their tag. A keyspace each would cost twenty fsyncs each when the store is made, five
+    /// memory tables and a set of files each; they are worth it once a space is large.
+    keys: Keyspace,
     dir: PathBuf,
 }
 
@@ -56,16 +59,16 @@ impl Store {
     pub fn open(dir: &Path, options: Options) -> Result<Self, KvError> {
         // The engine asserts what it expects of its own files. Damage there must reach a person as an error of this store.
         let opened = catch_unwind(AssertUnwindSafe(|| open(dir, options)));
-        let (database, spaces) = match opened {
+        let (database, keys) = match opened {
             Err(_) => return Err(KvError::Unreadable { dir: dir.to_owned() }),
             Ok(Err(source)) => return Err(cannot_open(dir, source)),
             Ok(Ok(opened)) => opened,
         };
-        Ok(Self { database, spaces, dir: dir.to_owned() })
+        Ok(Self { database, keys, dir: dir.to_owned() })
     }
 
     pub fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, KvError> {
-        let value = self.space(space).get(key).map_err(|source| KvError::Read { space, source })?;
+        let value = self.keys.get(tagged(space, key)).map_err(|source| KvError::Read { space, source })?;
         Ok(value.map(Bytes::from))
     }
 
@@ -76,8 +79,8 @@ impl Store {
         prefix: &[u8],
     ) -> impl Iterator<Item = Result<(Bytes, Bytes), KvError>> + Send + use<> {
         // Through a snapshot: the engine's own iterators see what is committed while they run.
-        self.database.snapshot().prefix(self.space(space), prefix).map(move |entry| match entry.into_inner() {
-            Ok((key, value)) => Ok((key.into(), value.into())),
+        self.database.snapshot().prefix(&self.keys, tagged(space, prefix)).map(move |entry| match entry.into_inner() {
+            Ok((key, value)) => Ok((Bytes::from(key).slice(1..), value.into())),
             Err(source) => Err(KvError::Read { space, source }),
         })
     }
@@ -94,19 +97,15 @@ impl Store {
                         return Err(KvError::Value { space: *space, bytes: value.len() });
                     }
                     // Copied, since the engine keeps them long and they may be slices of something large.
-                    writes.insert(self.space(*space), &key[..], &value[..]);
+                    writes.insert(&self.keys, tagged(*space, key), &value[..]);
                 }
                 Op::Remove { space, key } => {
                     check_key(*space, key)?;
-                    writes.remove(self.space(*space), &key[..]);
+                    writes.remove(&self.keys, tagged(*space, key));
                 }
             }
         }
         writes.commit().map_err(|source| KvError::Commit { source })
-    }
-
-    fn space(&self, space: Space) -> &Keyspace {
-        &self.spaces[space as usize]
     }
 }
 
@@ -116,20 +115,24 @@ impl fmt::Debug for Store {
     }
 }
 
-fn open(dir: &Path, options: Options) -> fjall::Result<(Database, [Keyspace; Space::ALL.len()])> {
+fn open(dir: &Path, options: Options) -> fjall::Result<(Database, Keyspace)> {
     let database = Database::builder(dir)
         .cache_size(options.cache_bytes)
         .worker_threads(WORKERS)
         .max_journaling_size(JOURNAL_BYTES_MAX)
         .max_cached_files(Some(FILES_OPEN_MAX))
         .open()?;
-    let keyspace = |space: Space| {
-        database
-            .keyspace(space.name(), || KeyspaceCreateOptions::default().max_memtable_size(options.memtable_bytes_max))
-    };
-    let [meta, topics, partitions, producers, groups] = Space::ALL;
-    let spaces = [keyspace(meta)?, keyspace(topics)?, keyspace(partitions)?, keyspace(producers)?, keyspace(groups)?];
-    Ok((database, spaces))
+    let create = || KeyspaceCreateOptions::default().max_memtable_size(options.memtable_bytes_max);
+    let keys = database.keyspace(KEYSPACE, create)?;
+    Ok((database, keys))
+}
+
+/// A key as the engine has it: the tag of its space, then the key.
+fn tagged(space: Space, key: &[u8]) -> Vec<u8> {
+    let mut tagged = Vec::with_capacity(1 + key.len());
+    tagged.push(space.tag());
+    tagged.extend_from_slice(key);
+    tagged
 }
 
 fn cannot_open(dir: &Path, source: fjall::Error) -> KvError {

@@ -43,6 +43,23 @@ fn what_was_committed_is_there_when_opened_again() {
     assert_eq!(store.get(Space::Producers, b"lsn").unwrap(), None);
 }
 
+/// A tag is in every key on disk.
+#[test]
+fn tags_stay_as_they_are() {
+    assert_eq!(Space::ALL.map(Space::tag), [1, 2, 3, 4, 5]);
+}
+
+/// Keys at the edges of neighbouring spaces.
+#[test]
+fn spaces_are_strangers() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    store.commit(vec![put(Space::Meta, "\u{7f}", "meta"), put(Space::Topics, "\0", "topics")]).unwrap();
+    assert_eq!(all(&store, Space::Meta, ""), [("\u{7f}".into(), "meta".into())]);
+    assert_eq!(all(&store, Space::Topics, ""), [("\0".into(), "topics".into())]);
+    assert_eq!(all(&store, Space::Partitions, ""), []);
+}
+
 #[test]
 fn a_scan_has_the_keys_with_its_prefix_in_order() {
     let dir = TempDir::new().unwrap();
