@@ -60,7 +60,7 @@ impl Storage {
         options: StorageOptions,
     ) -> Result<Self, OpenStorageError> {
         let kv = Store::open(&root.join(dir).join("index"), options.kv)?;
-        let files = PartitionStore::open(Arc::clone(disk), &Self::partitions_dir(dir))?;
+        let files = PartitionStore::open(Arc::clone(disk), dir)?;
         for item in kv.scan(Space::Partitions, &[]) {
             let (key, value) = item?;
             let (partition, which) = split_key(&key).ok_or(OpenStorageError::Key)?;
@@ -79,10 +79,7 @@ impl Storage {
     pub fn wal_dir(dir: &Path) -> PathBuf {
         dir.join("wal")
     }
-
-    pub fn partitions_dir(dir: &Path) -> PathBuf {
-        dir.join("partitions")
-    }
+}
 }
 
 /// The key of a partition's file ends.
