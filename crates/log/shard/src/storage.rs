@@ -80,7 +80,6 @@ impl Storage {
         dir.join("wal")
     }
 }
-}
 
 /// The key of a partition's file ends.
 pub(crate) fn ends_key(partition: PartitionId) -> Bytes {
