@@ -6,6 +6,7 @@ use crate::bench::BenchArguments;
 use crate::commands::config::ConfigArguments;
 use crate::commands::consume::ConsumeArguments;
 use crate::commands::group::GroupArguments;
+use crate::commands::log::LogArguments;
 use crate::commands::produce::ProduceArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::topic::TopicArguments;
@@ -45,6 +46,8 @@ pub enum Command {
     Consume(ConsumeArguments),
     /// List, describe, reset and delete consumer groups.
     Group(GroupArguments),
+    /// Look at the data directory of a node that isn't running.
+    Log(LogArguments),
     /// Measure a Kafka server, this one or another, always with the same client code.
     Bench(BenchArguments),
 }

@@ -3,6 +3,7 @@
 pub mod config;
 pub mod consume;
 pub mod group;
+pub mod log;
 pub mod produce;
 pub mod serve;
 pub mod topic;

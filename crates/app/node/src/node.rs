@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use crate::data_dir::DataDir;
 
 /// Directory of the node's one shard.
-const SHARD_DIR: &str = "shard-0";
+pub(crate) const SHARD_DIR: &str = "shard-0";
 /// How often histograms are folded together; without it they grow until someone asks for `/metrics`.
 const METRICS_UPKEEP: Duration = Duration::from_secs(5);
 

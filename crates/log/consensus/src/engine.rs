@@ -13,7 +13,7 @@ use openraft::impls::BasicNode;
 use openraft::{Config, Raft, ServerState, SnapshotPolicy};
 use thiserror::Error;
 
-use crate::config::{Answering, Commands, Types};
+use crate::config::{Answering, Commands, LogId, Types, lsn_of};
 use crate::log_store::LogStore;
 use crate::machine::{Machine, StateMachine};
 use crate::network::NoPeers;
@@ -75,6 +75,11 @@ impl<M: StateMachine> Consensus<M> {
         let config = Arc::new(config.validate().map_err(|error| StartError::Engine { cause: error.to_string() })?);
         let log = LogStore::open(Arc::clone(&wal)).map_err(StartError::Storage)?;
         let machine = Machine::new(posted, meta, log.clone()).map_err(StartError::Storage)?;
+        let next = machine.applied().map_or(Lsn(0), Lsn::next);
+        let first = wal.purged().map_or(Lsn(0), |(_, purged)| purged.next());
+        if first > next {
+            return Err(StartError::Gap { next, first });
+        }
         let recover_to = wal.last().map(|(_, lsn)| lsn.0);
         let id = u64::from(node.0);
         let engine = |error: &dyn std::fmt::Display| StartError::Engine { cause: error.to_string() };
@@ -116,21 +121,25 @@ impl<M: StateMachine> Consensus<M> {
 
     /// Waits until a checkpoint holds everything up to `lsn`.
     pub async fn checkpointed(&self, lsn: Lsn) -> Result<(), Stopped> {
-        let done = |metrics: &openraft::RaftMetrics<Types>| {
-            metrics.snapshot.as_ref().is_some_and(|log_id| log_id.index() >= lsn.0)
-        };
-        self.raft.wait(None).metrics(done, "checkpoint").await.map(drop).map_err(|error| self.stopped(&error))
+        let mut progress = self.raft.watch_snapshot_progress();
+        let reached = |held: &Option<LogId>| held.as_ref().is_some_and(|log_id| lsn_of(log_id) >= lsn);
+        tokio::select! {
+            reached = progress.wait_until(reached) => reached.map(drop).map_err(|error| self.stopped(&error)),
+            stopped = self.failed() => Err(stopped),
+        }
     }
 
     pub fn status(&self) -> Status {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
-        let lsn = |log_id: &Option<crate::config::LogId>| Lsn(log_id.as_ref().map_or(0, |log_id| log_id.index()));
+        let lsn = |log_id: Option<&LogId>| log_id.map_or(Lsn(0), lsn_of);
+        // The metrics know the checkpoint that was there at the start, the progress hears of a new one first.
+        let checkpoint = lsn(metrics.snapshot.as_ref()).max(lsn(self.raft.watch_snapshot_progress().get().as_ref()));
         Status {
             term: Term(metrics.current_term),
             is_leader: metrics.state == ServerState::Leader,
-            applied: lsn(&metrics.last_applied),
-            checkpoint: lsn(&metrics.snapshot),
+            applied: lsn(metrics.last_applied.as_ref()),
+            checkpoint,
         }
     }
 
@@ -164,6 +173,10 @@ impl<M: StateMachine> Consensus<M> {
 pub enum StartError {
     #[error("can't read stored consensus state: {0}")]
     Storage(#[source] io::Error),
+    #[error(
+        "entries are missing: what is posted needs the log from LSN {next} on, but the log begins at {first}; restore the data directory from a backup"
+    )]
+    Gap { next: Lsn, first: Lsn },
     #[error("consensus can't start: {cause}")]
     Engine { cause: String },
 }

@@ -68,6 +68,11 @@ impl<M: StateMachine> Machine<M> {
         let checkpoint = applied.map(|applied| (applied, membership.clone()));
         Ok(Self { posted, applied, membership, checkpoint, log })
     }
+
+    /// The last entry that the checkpoint holds.
+    pub fn applied(&self) -> Option<Lsn> {
+        self.applied.as_ref().map(lsn_of)
+    }
 }
 
 impl<M: StateMachine> RaftStateMachine<Types> for Machine<M> {

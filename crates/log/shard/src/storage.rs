@@ -59,7 +59,20 @@ impl Storage {
         dir: &Path,
         options: StorageOptions,
     ) -> Result<Self, OpenStorageError> {
-        let kv = Store::open(&root.join(dir).join("index"), options.kv)?;
+        let (kv, files) = Self::open_posted(disk, root, dir, options.kv)?;
+        let (wal, _) = Wal::open(Arc::clone(disk), &Self::wal_dir(dir), options.wal)?;
+        let raft_meta = kv.get(Space::Meta, key::RAFT)?;
+        Ok(Self { kv, files, wal, raft_meta })
+    }
+
+    /// Opens only what was posted: the index store, and partition files cut to the ends that the last checkpoint names.
+    pub fn open_posted(
+        disk: &Arc<dyn Disk>,
+        root: &Path,
+        dir: &Path,
+        options: daybook_kv::Options,
+    ) -> Result<(Arc<Store>, Arc<PartitionStore>), OpenStorageError> {
+        let kv = Store::open(&root.join(dir).join("index"), options)?;
         let files = PartitionStore::open(Arc::clone(disk), dir)?;
         for item in kv.scan(Space::Partitions, &[]) {
             let (key, value) = item?;
@@ -71,9 +84,7 @@ impl Storage {
             files.restore(partition, &ends)?;
         }
         files.sweep()?;
-        let (wal, _) = Wal::open(Arc::clone(disk), &Self::wal_dir(dir), options.wal)?;
-        let raft_meta = kv.get(Space::Meta, key::RAFT)?;
-        Ok(Self { kv: Arc::new(kv), files: Arc::new(files), wal, raft_meta })
+        Ok((Arc::new(kv), Arc::new(files)))
     }
 
     pub fn wal_dir(dir: &Path) -> PathBuf {

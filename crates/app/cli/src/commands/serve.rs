@@ -23,7 +23,9 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
 
 /// Standard output is for the line that says the node is ready.
 fn start_log(filter: &str) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(filter).context("log.level is not understood")?;
+    // The consensus library tells its every step at INFO and below, in its own words; what matters of it is told by
+    // our own crates. A filter that names it gets it all.
+    let filter = EnvFilter::try_new(format!("openraft=error,{filter}")).context("log.level is not understood")?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     log.with_ansi(std::io::stderr().is_terminal()).init();
     Ok(())
