@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use daybook_test_server::eventually;
+use rdkafka::Offset;
 use rdkafka::consumer::Consumer;
 use rdkafka::types::RDKafkaErrorCode;
 use tempfile::TempDir;
 
 use crate::broker::{PATIENCE, launch, shared, stand_in, topic_names, unique};
-use crate::reading::{consumer, contents, read_all};
+use crate::reading::{assign, consumer, contents, read_all};
 use crate::writing::{Content, producer, try_write, write};
 
 #[test]
@@ -22,7 +23,8 @@ fn a_producer_makes_its_topic() {
 fn a_consumer_makes_its_topic_only_if_it_may() {
     let (allowed, forbidden) = (unique("auto-consumed"), unique("not-auto-consumed"));
     let eager = consumer(shared(), &[("allow.auto.create.topics", "true"), ("auto.offset.reset", "earliest")]);
-    eager.subscribe(&[&allowed]).unwrap();
+    // Assigned, since librdkafka never asks for the creation of what is subscribed to.
+    assign(&eager, &allowed, &[(0, Offset::Beginning)]);
     let modest = consumer(shared(), &[("allow.auto.create.topics", "false")]);
     modest.subscribe(&[&forbidden]).unwrap();
     let error = modest.poll(PATIENCE).expect("an answer").map(drop).unwrap_err();

@@ -26,8 +26,11 @@ fn topics_by_the_hundred() {
         let results = block_on(admin.create_topics(&topics, &admin_options())).unwrap();
         assert!(results.iter().all(Result::is_ok), "{results:?}");
     }
-    let listed: HashSet<_> = topic_names(shared()).into_iter().filter(|name| name.starts_with(&prefix)).collect();
-    assert_eq!(listed, names.iter().cloned().collect());
+    let expected: HashSet<_> = names.iter().cloned().collect();
+    eventually("all are listed", PATIENCE, || {
+        let listed: HashSet<_> = topic_names(shared()).into_iter().filter(|name| name.starts_with(&prefix)).collect();
+        if listed == expected { Ok(()) } else { Err(format!("{} are, of {TOPICS}", listed.len())) }
+    });
     await_topic(shared(), &names[TOPICS - 1], PARTITIONS);
 
     let producer = producer(shared(), &[("enable.idempotence", "true"), ("linger.ms", "5")]);

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Headers, Message};
+use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{Offset, Timestamp, TopicPartitionList};
 
 use crate::broker::{PATIENCE, client, unique};
@@ -63,11 +65,20 @@ pub fn take(consumer: &BaseConsumer, count: usize) -> Vec<Seen> {
     let mut seen = Vec::with_capacity(count);
     while seen.len() < count {
         assert!(Instant::now() < deadline, "only {} of {count} records came within {PATIENCE:?}", seen.len());
-        if let Some(message) = consumer.poll(Duration::from_millis(100)) {
-            seen.push(Seen::of(&message.unwrap()));
+        match consumer.poll(Duration::from_millis(100)) {
+            None => {}
+            Some(Ok(message)) => seen.push(Seen::of(&message)),
+            // librdkafka tells of a broker that is away, and connects again.
+            Some(Err(error)) if is_away(&error) => {}
+            Some(Err(error)) => panic!("after {} of {count} records: {error}", seen.len()),
         }
     }
     seen
+}
+
+fn is_away(error: &KafkaError) -> bool {
+    use RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure};
+    matches!(error.rdkafka_error_code(), Some(AllBrokersDown | BrokerTransportFailure))
 }
 
 /// Everything in a partition, which must start at offset 0.

@@ -87,7 +87,8 @@ fn configs_are_described_with_their_sources() {
         assert_eq!(entry.value.as_deref(), Some(value), "{name}");
         assert_eq!((&entry.source, entry.is_default), (&ConfigSource::DynamicTopic, false), "{name}");
     }
-    let defaults = [("segment.bytes", "1073741824"), ("compression.type", "producer"), ("min.insync.replicas", "1")];
+    let defaults =
+        [("segment.bytes", "1073741824"), ("compression.type", "producer"), ("delete.retention.ms", "86400000")];
     for (name, value) in defaults {
         let entry = described.get(name).unwrap();
         assert_eq!(entry.value.as_deref(), Some(value), "{name}");
