@@ -5,17 +5,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::wire::messages::metadata_request::MetadataRequestTopic;
+use crate::wire::messages::{FindCoordinatorRequest, InitProducerIdRequest, MetadataRequest, TopicName};
+use crate::wire::protocol::{Request, StrBytes};
 use bytes::Bytes;
 use daybook_types::{NodeId, Offset, PartitionIndex, TopicId};
-use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
-use kafka_protocol::messages::{FindCoordinatorRequest, InitProducerIdRequest, MetadataRequest, TopicName};
-use kafka_protocol::protocol::{Request, StrBytes};
 
 use crate::error::{ClientError, KafkaCode, WireError};
 use crate::fetch::{FetchLimits, FetchPosition, FetchedPartition};
 use crate::metadata::{ClusterView, TopicView, node};
 use crate::offsets::TopicPartition;
-use crate::produce::{Acks, PartitionBatch, ProducerIdentity};
+use crate::produce::{Acks, PartitionBatch, ProducedPartition, ProducerIdentity};
 use crate::retry::Retry;
 use crate::wire::{Wire, WireOptions};
 
@@ -246,26 +246,20 @@ impl Cluster {
         let wire = self.wire_to(leader).await?;
         let sent = produce_on(wire, acks, timeout_ms, batch).await;
         let answer = self.keep_or_drop(leader, sent)?;
-        let Some(answer) = answer else { return Ok(None) };
-        let result = answer.responses.into_iter().next().and_then(|topic| topic.partition_responses.into_iter().next());
-        let Some(result) = result else {
+        let Some(produced) = answer else { return Ok(None) };
+        let Some(row) = produced.into_iter().next() else {
             return Err(ClientError::Incomplete { api: "Produce", what: format!("partition {partition} of {topic}") });
         };
-        match KafkaCode::check(result.error_code) {
-            Ok(()) => Ok(Some(Offset(result.base_offset))),
+        match row.code {
+            KafkaCode::NONE => Ok(Some(row.base_offset)),
             // A repetition of what had been written after all.
-            Err(KafkaCode::DUPLICATE_SEQUENCE_NUMBER) => Ok(None),
-            Err(code) => Err(ClientError::Partition {
-                topic: topic.to_owned(),
-                partition,
-                code,
-                message: result.error_message.map(|text| text.to_string()),
-            }),
+            KafkaCode::DUPLICATE_SEQUENCE_NUMBER => Ok(None),
+            code => Err(ClientError::Partition { topic: topic.to_owned(), partition, code, message: row.message }),
         }
     }
 
     /// Calls whichever broker answers; another one where a connection fails.
-    pub async fn call_any<R: Request>(&mut self, request: &R) -> Result<R::Response, ClientError> {
+    pub(crate) async fn call_any<R: Request>(&mut self, request: &R) -> Result<R::Response, ClientError> {
         // A connection kept from before may have been closed since: that alone is no failure.
         loop {
             let was_kept = self.first_wire.is_some();
@@ -457,11 +451,11 @@ async fn produce_on(
     acks: Acks,
     timeout_ms: i32,
     batch: PartitionBatch<'_>,
-) -> Result<Option<kafka_protocol::messages::ProduceResponse>, WireError> {
+) -> Result<Option<crate::wire::messages::ProduceResponse>, WireError> {
     wire.send_produce(acks, timeout_ms, &[batch]).await?;
     if acks == Acks::None {
         return Ok(None);
     }
     let answer = wire.receive_in_time().await?;
-    wire.decode(answer).map(Some)
+    wire.decode_produce(answer).map(Some)
 }

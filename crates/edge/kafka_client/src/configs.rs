@@ -1,8 +1,8 @@
 //! Configs of topics: read and changed.
 
-use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
-use kafka_protocol::messages::incremental_alter_configs_request::{AlterConfigsResource, AlterableConfig};
-use kafka_protocol::messages::{DescribeConfigsRequest, IncrementalAlterConfigsRequest};
+use crate::wire::messages::describe_configs_request::DescribeConfigsResource;
+use crate::wire::messages::incremental_alter_configs_request::{AlterConfigsResource, AlterableConfig};
+use crate::wire::messages::{DescribeConfigsRequest, IncrementalAlterConfigsRequest};
 
 use crate::cluster::Cluster;
 use crate::error::ClientError;
@@ -57,7 +57,7 @@ impl Cluster {
         };
         topic_result(topic, result.error_code, result.error_message)?;
         let entry =
-            |config: kafka_protocol::messages::describe_configs_response::DescribeConfigsResourceResult| ConfigEntry {
+            |config: crate::wire::messages::describe_configs_response::DescribeConfigsResourceResult| ConfigEntry {
                 name: config.name.to_string(),
                 value: config.value.map(|value| value.to_string()),
                 origin: origin(config.config_source),

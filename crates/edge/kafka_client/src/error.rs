@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::wire::ResponseError;
 use daybook_types::{FaultKind, PartitionIndex};
-use kafka_protocol::error::ResponseError;
 use thiserror::Error;
 
 /// A Kafka error code, shown by its name in Kafka's documentation.

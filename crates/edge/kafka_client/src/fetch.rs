@@ -1,9 +1,9 @@
 //! Fetch: what is asked for, and the answer's record bytes as they lie in the frame.
 
+use crate::wire::messages::fetch_request::{FetchPartition, FetchTopic};
+use crate::wire::messages::{FetchRequest, FetchResponse, TopicName};
 use bytes::Bytes;
 use daybook_types::{Offset, PartitionIndex, TopicId};
-use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
-use kafka_protocol::messages::{FetchRequest, FetchResponse, TopicName};
 
 use crate::error::{KafkaCode, WireError};
 use crate::topics::text;

@@ -1,10 +1,10 @@
 //! Consumer groups: listed, described, deleted. Membership is not this client's.
 
-use bytes::{Buf, Bytes};
-use daybook_types::{NodeId, PartitionIndex};
-use kafka_protocol::messages::{
+use crate::wire::messages::{
     ConsumerGroupDescribeRequest, DeleteGroupsRequest, DescribeGroupsRequest, GroupId, ListGroupsRequest,
 };
+use bytes::{Buf, Bytes};
+use daybook_types::{NodeId, PartitionIndex};
 
 use crate::cluster::Cluster;
 use crate::error::{ClientError, KafkaCode, WireError};

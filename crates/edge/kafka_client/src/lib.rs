@@ -5,6 +5,8 @@
 //! hands pre-built batches to one vectored write; fetching hands out the answer's own bytes. [`Cluster`] is the
 //! layer for everyone else: it knows the brokers and leaders and repeats what may be repeated.
 //!
+//! The message structs are a library's and stay in here: callers see topics, offsets and codes.
+//!
 //! Not here: group membership, transactions, TLS, SASL.
 
 mod cluster;
@@ -31,7 +33,7 @@ pub use groups::{GroupDescription, GroupListing, GroupMember};
 pub use metadata::{Broker, ClusterView, PartitionView, TopicView};
 pub use offsets::{CommittedOffset, FoundOffset, OffsetQuery, TopicPartition};
 pub use partitioner::partition_of_key;
-pub use produce::{Acks, PartitionBatch, ProducerIdentity};
+pub use produce::{Acks, PartitionBatch, ProducedPartition, ProducerIdentity};
 pub use topics::NewTopic;
 pub use versions::VersionTable;
-pub use wire::{Answer, Wire, WireOptions};
+pub use wire::{Answer, Wire, WireOptions, messages};

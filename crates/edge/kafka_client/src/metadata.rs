@@ -1,8 +1,8 @@
 //! What a cluster says of itself: brokers, topics, leaders.
 
+use crate::wire::messages::MetadataResponse;
+use crate::wire::messages::metadata_response::{MetadataResponsePartition, MetadataResponseTopic};
 use daybook_types::{LeaderEpoch, NodeId, PartitionIndex, TopicId};
-use kafka_protocol::messages::MetadataResponse;
-use kafka_protocol::messages::metadata_response::{MetadataResponsePartition, MetadataResponseTopic};
 
 use crate::error::KafkaCode;
 
@@ -97,7 +97,7 @@ fn topic_view(topic: MetadataResponseTopic) -> TopicView {
 }
 
 fn partition_view(partition: MetadataResponsePartition) -> PartitionView {
-    let nodes = |ids: Vec<kafka_protocol::messages::BrokerId>| ids.into_iter().filter_map(|id| node(id.0)).collect();
+    let nodes = |ids: Vec<crate::wire::messages::BrokerId>| ids.into_iter().filter_map(|id| node(id.0)).collect();
     PartitionView {
         partition: PartitionIndex(partition.partition_index),
         code: KafkaCode(partition.error_code),

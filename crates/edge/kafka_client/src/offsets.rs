@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+use crate::wire::messages::offset_commit_request::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
+use crate::wire::messages::offset_fetch_request::OffsetFetchRequestGroup;
+use crate::wire::messages::{GroupId, ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest, TopicName};
 use daybook_types::{LeaderEpoch, NodeId, Offset, PartitionIndex, TimestampMs};
-use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
-use kafka_protocol::messages::offset_commit_request::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
-use kafka_protocol::messages::offset_fetch_request::OffsetFetchRequestGroup;
-use kafka_protocol::messages::{GroupId, ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest, TopicName};
 
 use crate::cluster::Cluster;
 use crate::error::{ClientError, KafkaCode};

@@ -1,11 +1,11 @@
 //! Produce: the request's frame is written here around the batches, which go from where they are to the socket.
 
+use crate::wire::messages::{ProduceRequest, ProduceResponse};
 use bytes::{BufMut, BytesMut};
-use daybook_types::{PartitionIndex, ProducerEpoch, ProducerId, TopicId};
-use kafka_protocol::messages::ProduceRequest;
+use daybook_types::{Offset, PartitionIndex, ProducerEpoch, ProducerId, TopicId};
 
-use crate::error::WireError;
-use crate::wire::Wire;
+use crate::error::{KafkaCode, WireError};
+use crate::wire::{Answer, Wire};
 
 /// Which copies of a record an answer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,20 @@ pub struct PartitionBatch<'a> {
     pub records: &'a [u8],
 }
 
+/// What became of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProducedPartition {
+    /// Empty where the version names topics by id.
+    pub topic: String,
+    pub topic_id: TopicId,
+    pub partition: PartitionIndex,
+    pub code: KafkaCode,
+    /// The server's own words about the code.
+    pub message: Option<String>,
+    /// Of the batch's first record; [`Offset::NONE`] with a code.
+    pub base_offset: Offset,
+}
+
 /// From this version on lengths are varints and structs end in tagged fields.
 const FLEXIBLE_VERSION: i16 = 9;
 /// From this version on a topic is named by its id.
@@ -50,7 +64,7 @@ const TOPIC_ID_VERSION: i16 = 13;
 
 impl Wire {
     /// Sends the batches as one request; those of one topic stand side by side. With [`Acks::None`] no answer
-    /// comes, otherwise it is a `ProduceResponse`.
+    /// comes, otherwise it is for [`Self::decode_produce`].
     pub async fn send_produce(
         &mut self,
         acks: Acks,
@@ -64,6 +78,24 @@ impl Wire {
         let mut inserts = Vec::with_capacity(batches.len());
         put_body(&mut frame, version, acks, timeout_ms, batches, &mut inserts);
         self.send_frame(frame, &inserts, acks != Acks::None).await
+    }
+
+    pub fn decode_produce(&self, answer: Answer) -> Result<Vec<ProducedPartition>, WireError> {
+        let response: ProduceResponse = self.decode(answer)?;
+        let mut produced = Vec::new();
+        for topic in response.responses {
+            for row in topic.partition_responses {
+                produced.push(ProducedPartition {
+                    topic: topic.name.to_string(),
+                    topic_id: TopicId(topic.topic_id),
+                    partition: PartitionIndex(row.index),
+                    code: KafkaCode(row.error_code),
+                    message: row.error_message.map(|text| text.to_string()),
+                    base_offset: Offset(row.base_offset),
+                });
+            }
+        }
+        Ok(produced)
     }
 }
 

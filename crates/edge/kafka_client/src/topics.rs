@@ -1,11 +1,11 @@
 //! Topics made, widened and deleted.
 
+use crate::wire::messages::create_partitions_request::CreatePartitionsTopic;
+use crate::wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
+use crate::wire::messages::delete_topics_request::DeleteTopicState;
+use crate::wire::messages::{CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, TopicName};
+use crate::wire::protocol::StrBytes;
 use daybook_types::TopicId;
-use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
-use kafka_protocol::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
-use kafka_protocol::messages::delete_topics_request::DeleteTopicState;
-use kafka_protocol::messages::{CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, TopicName};
-use kafka_protocol::protocol::StrBytes;
 
 use crate::cluster::Cluster;
 use crate::error::{ClientError, KafkaCode};

@@ -1,7 +1,7 @@
 //! Which versions of which request a broker answers.
 
-use kafka_protocol::messages::ApiVersionsResponse;
-use kafka_protocol::protocol::{Request, VersionRange};
+use crate::wire::messages::ApiVersionsResponse;
+use crate::wire::protocol::{Request, VersionRange};
 
 /// A broker's own ranges, both ends included, by API key.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ impl VersionTable {
     }
 
     /// The newest version of `R` that both sides know, no newer than `newest`.
-    pub fn newest_common<R: Request>(&self, newest: i16) -> Option<i16> {
+    pub(crate) fn newest_common<R: Request>(&self, newest: i16) -> Option<i16> {
         let (min, max) = self.range(R::KEY)?;
         let VersionRange { min: our_min, max: our_max } = R::VERSIONS;
         let version = max.min(our_max).min(newest);

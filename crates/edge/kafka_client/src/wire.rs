@@ -9,6 +9,10 @@ use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Kafka's messages as structs. No other module names the library they come from.
+pub use kafka_protocol::messages;
+pub(crate) use kafka_protocol::{ResponseError, protocol};
+
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use kafka_protocol::messages::{ApiVersionsRequest, ApiVersionsResponse, ResponseHeader};
 use kafka_protocol::protocol::{Decodable, HeaderVersion, Request, StrBytes};
@@ -123,7 +127,7 @@ impl Wire {
     }
 
     /// The version in which `R` is sent on this connection.
-    pub fn version_of<R: Request>(&self) -> Result<i16, WireError> {
+    pub(crate) fn version_of<R: Request>(&self) -> Result<i16, WireError> {
         self.version_up_to::<R>(i16::MAX)
     }
 
@@ -137,7 +141,7 @@ impl Wire {
     }
 
     /// Sends a request and waits for its answer. Nothing else may be in flight.
-    pub async fn call<R: Request>(&mut self, request: &R) -> Result<R::Response, WireError> {
+    pub(crate) async fn call<R: Request>(&mut self, request: &R) -> Result<R::Response, WireError> {
         let version = self.version_of::<R>()?;
         self.call_version(request, version).await
     }
@@ -154,11 +158,6 @@ impl Wire {
     }
 
     /// Sends a request; its answer is what [`Self::receive`] gives after those of the requests before it.
-    pub async fn send<R: Request>(&mut self, request: &R) -> Result<(), WireError> {
-        let version = self.version_of::<R>()?;
-        self.send_version(request, version).await
-    }
-
     pub(crate) async fn send_version<R: Request>(&mut self, request: &R, version: i16) -> Result<(), WireError> {
         let mut frame = self.begin_frame::<R>(version);
         request.encode(&mut frame, version).map_err(|error| WireError::Encode {
@@ -288,7 +287,7 @@ impl Wire {
     }
 
     /// Decodes an answer to a request of the type `T` answers.
-    pub fn decode<T: Decodable>(&self, mut answer: Answer) -> Result<T, WireError> {
+    pub(crate) fn decode<T: Decodable>(&self, mut answer: Answer) -> Result<T, WireError> {
         T::decode(&mut answer.body, answer.version)
             .map_err(|error| self.malformed(answer.api, answer.version, &format!("{error:#}")))
     }

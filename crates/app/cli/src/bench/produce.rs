@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use daybook_kafka_client::{Acks, Answer, KafkaCode, PartitionBatch};
+use daybook_kafka_client::messages::ProduceResponse;
+use daybook_kafka_client::{Acks, Answer, KafkaCode, PartitionBatch, ProducedPartition};
 use daybook_types::TopicId;
-use kafka_protocol::messages::ProduceResponse;
 use tokio::task::JoinSet;
 
 use crate::bench::arguments::{Load, ProduceBench};
@@ -224,8 +224,7 @@ impl Writer {
     }
 
     fn take(&mut self, answer: Answer) -> anyhow::Result<()> {
-        let answer: ProduceResponse = self.lane.wire.decode(answer)?;
-        check(&answer)?;
+        check(&self.lane.wire.decode_produce(answer)?)?;
         let (sent_at, records) = self.flights.pop_front().expect("an answer belongs to a request");
         if self.count(self.started.elapsed(), records) {
             self.answered.record(sent_at.elapsed(), 1);
@@ -246,13 +245,9 @@ impl Writer {
 }
 
 /// A refused batch ends the run: what was asked to be measured isn't what happened.
-pub fn check(answer: &ProduceResponse) -> anyhow::Result<()> {
-    for topic in &answer.responses {
-        for partition in &topic.partition_responses {
-            if partition.error_code != 0 {
-                bail!("a batch for partition {} was refused: {}", partition.index, KafkaCode(partition.error_code));
-            }
-        }
+pub fn check(produced: &[ProducedPartition]) -> anyhow::Result<()> {
+    match produced.iter().find(|row| row.code != KafkaCode::NONE) {
+        Some(row) => bail!("a batch for partition {} was refused: {}", row.partition, row.code),
+        None => Ok(()),
     }
-    Ok(())
 }

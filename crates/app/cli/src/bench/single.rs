@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use daybook_kafka_client::messages::ProduceResponse;
 use daybook_kafka_client::{Acks, PartitionBatch};
-use kafka_protocol::messages::ProduceResponse;
 
 use crate::bench::arguments::{Load, SyncBench};
 use crate::bench::lanes::Ground;
@@ -55,7 +55,7 @@ async fn measure(
         lane.wire.send_produce(load.acks, ANSWER_TIMEOUT_MS, &[batch]).await?;
         let answer = lane.wire.receive_in_time().await?;
         let took = sent_at.elapsed();
-        check(&lane.wire.decode::<ProduceResponse>(answer)?)?;
+        check(&lane.wire.decode_produce(answer)?)?;
         sent += 1;
         progress.advance(1);
         let at = start.elapsed();

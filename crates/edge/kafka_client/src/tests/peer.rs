@@ -88,7 +88,7 @@ async fn answers_arriving_byte_by_byte_belong_to_requests_in_order() {
     });
     let mut wire = connect(&address).await.expect("negotiated");
     for _ in 0..3 {
-        wire.send(&ListGroupsRequest::default()).await.expect("sent");
+        wire.send_version(&ListGroupsRequest::default(), 2).await.expect("sent");
     }
     assert_eq!(wire.in_flight(), 3);
     for code in 10..13 {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use daybook_kafka_client::messages::ProduceResponse;
 use daybook_kafka_client::{Acks, Answer, PartitionBatch, TopicView, WireError};
 use daybook_record::BatchBuilder;
-use kafka_protocol::messages::ProduceResponse;
 use tokio::sync::Notify;
 
 use super::Schedule;
@@ -105,8 +105,7 @@ impl LatencyWriter {
 
     fn take(&mut self, answer: Answer) -> anyhow::Result<()> {
         let now = Instant::now();
-        let answer: ProduceResponse = self.lane.wire.decode(answer)?;
-        check(&answer)?;
+        check(&self.lane.wire.decode_produce(answer)?)?;
         for number in self.flights.pop_front().expect("an answer belongs to a request") {
             let due = self.schedule.due(number);
             if self.schedule.is_measured(due) {
