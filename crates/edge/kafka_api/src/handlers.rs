@@ -135,6 +135,3 @@ pub fn decode_request(request: &[u8]) -> Result<(), FrameError> {
         _ => Err(FrameError::UnknownApi { key: head.row.key() }),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -28,3 +28,7 @@ mod wire;
 pub use handlers::decode_request;
 pub use listener::Server;
 pub use options::Options;
+
+#[cfg(test)]
+#[path = "../tests/it/requests.rs"]
+mod sample_requests;

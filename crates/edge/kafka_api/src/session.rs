@@ -263,6 +263,3 @@ async fn hung_up(stream: &TcpStream) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -215,6 +215,3 @@ fn effective(plan: &Plan) -> Vec<CreatableTopicConfigs> {
     };
     topic_config::definitions().iter().map(config).collect()
 }
-
-#[cfg(test)]
-mod tests;

@@ -11,6 +11,9 @@ pub(super) async fn handle(
     _caller: &Caller,
     request: InitProducerIdRequest,
 ) -> InitProducerIdResponse {
+    if request.transactional_id.as_ref().is_some_and(|id| id.0.is_empty()) {
+        return refuse(ErrorCode::InvalidRequest);
+    }
     if request.transactional_id.is_some() {
         // The place of transactions. Kafka has no code for a broker without them; this one ends the producer at once and for good,
         // where COORDINATOR_NOT_AVAILABLE would have it ask until its time is over.

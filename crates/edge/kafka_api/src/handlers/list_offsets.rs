@@ -20,6 +20,9 @@ const MAX_TIMESTAMP: (i64, i16) = (-3, 7);
 const EARLIEST_LOCAL: (i64, i16) = (-4, 8);
 const LATEST_TIERED: (i64, i16) = (-5, 9);
 
+/// From this version on the answer names the leader epoch in which the offset was written (KIP-320).
+const LEADER_EPOCH_FROM: i16 = 4;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Latest,
@@ -51,7 +54,7 @@ pub(super) async fn handle(broker: &Broker, caller: &Caller, request: ListOffset
             } else {
                 answer(broker, caller.version, &topic.name, &asked).await
             };
-            partitions.push(response(asked.partition_index, found));
+            partitions.push(response(caller.version, asked.partition_index, found));
         }
         topics.push(ListOffsetsTopicResponse::default().with_name(topic.name).with_partitions(partitions));
     }
@@ -72,14 +75,14 @@ fn duplicates(request: &ListOffsetsRequest) -> HashSet<(TopicName, i32)> {
     duplicates
 }
 
-fn response(index: i32, found: Result<Found, ErrorCode>) -> ListOffsetsPartitionResponse {
+fn response(version: i16, index: i32, found: Result<Found, ErrorCode>) -> ListOffsetsPartitionResponse {
     let Found { offset, timestamp, leader_epoch } = *found.as_ref().unwrap_or(&NOTHING);
-    ListOffsetsPartitionResponse::default()
+    let response = ListOffsetsPartitionResponse::default()
         .with_partition_index(index)
         .with_error_code(error_code::code(found.err()))
         .with_offset(offset)
-        .with_timestamp(timestamp)
-        .with_leader_epoch(leader_epoch)
+        .with_timestamp(timestamp);
+    if version >= LEADER_EPOCH_FROM { response.with_leader_epoch(leader_epoch) } else { response }
 }
 
 async fn answer(

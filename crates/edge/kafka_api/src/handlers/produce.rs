@@ -195,6 +195,3 @@ fn partition_response(version: i16, index: i32, result: Result<Appended, Refusal
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -153,6 +153,3 @@ fn with_length(pieces: Vec<AnswerPiece>) -> Answer {
     all.extend(pieces);
     Answer { pieces: all }
 }
-
-#[cfg(test)]
-mod tests;

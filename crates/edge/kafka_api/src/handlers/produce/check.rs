@@ -119,6 +119,3 @@ fn check_timestamps(settings: &TopicSettings, header: &BatchHeader, now: Timesta
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests;

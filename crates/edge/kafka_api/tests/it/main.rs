@@ -1,0 +1,9 @@
+//! The door as clients meet it: over TCP, on top of a real shard.
+
+mod fetching;
+mod harness;
+mod manners;
+mod producing;
+mod requests;
+mod shapes;
+mod topics;
