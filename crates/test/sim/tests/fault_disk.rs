@@ -1,5 +1,7 @@
 //! The fault disk keeps what it promises: without this, tests on it prove nothing.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, IoSlice};
 use std::path::Path;
