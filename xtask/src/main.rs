@@ -1,11 +1,12 @@
 //! Chores of this repository that are code: `cargo xtask tidy` holds the tree to the house rules of CONTRIBUTING.md.
 //!
-//! One file a rule: [`layers`], [`purity`], [`sources`], [`map`], [`formats`]. Each is a pure function from the [`tree::Tree`]
+//! One file a rule: [`layers`], [`purity`], [`sources`], [`map`], [`links`], [`formats`]. Each is a pure function from the [`tree::Tree`]
 //! that was read once to [`finding::Finding`]s, so that each is tested on trees made in memory.
 
 mod finding;
 mod formats;
 mod layers;
+mod links;
 mod map;
 mod purity;
 mod rust_text;
@@ -21,7 +22,7 @@ use crate::finding::Finding;
 use crate::tree::Tree;
 
 const USAGE: &str = "usage: cargo xtask tidy
-  tidy   check layers, names, purity, the map in ARCHITECTURE.md and the pages of docs/formats";
+  tidy   check layers, purity, sources, the map in ARCHITECTURE.md, links in pages, and docs/formats";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -64,6 +65,6 @@ fn tidy() -> ExitCode {
 }
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let rules = [layers::check, purity::check, sources::check, map::check, formats::check];
+    let rules = [layers::check, purity::check, sources::check, map::check, links::check, formats::check];
     rules.iter().flat_map(|rule| rule(tree)).collect()
 }

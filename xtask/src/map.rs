@@ -24,9 +24,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             continue;
         }
         for path in named_paths(line) {
-            let folder = format!("{path}/");
-            let is_there = tree.files.contains_key(path) || tree.files.keys().any(|file| file.starts_with(&folder));
-            if !is_there {
+            if !tree.has(path) {
                 findings.push(Finding::new(PAGE, number, format!("{path} is not there")));
             }
         }
@@ -44,13 +42,13 @@ fn mapped_crate(line: &str) -> Option<&str> {
     (dir.starts_with("crates/") && dir.matches('/').count() == 2).then_some(dir)
 }
 
-/// Paths in backticks that lie in folders whose text the tree has.
+/// Paths in backticks, written from the root.
 fn named_paths(line: &str) -> impl Iterator<Item = &str> {
     let is_path = |text: &&str| {
-        let begins = ["crates/", "docs/", "xtask/", "fuzz/"].iter().any(|folder| text.starts_with(folder));
-        let is_read =
-            text.ends_with(".rs") || text.ends_with(".md") || !text.rsplit('/').next().unwrap_or("").contains('.');
-        begins && is_read && !text.contains(['*', '<', '{', '…', ' '])
+        let begins = ["crates/", "docs/", "xtask/", "fuzz/", "tests/", "bench/", "examples/"]
+            .iter()
+            .any(|folder| text.starts_with(folder));
+        begins && !text.contains(['*', '<', '{', '…', ' '])
     };
-    line.split('`').skip(1).step_by(2).map(|text| text.trim_end_matches('/')).filter(is_path)
+    line.split('`').skip(1).step_by(2).filter(is_path).map(|text| text.trim_end_matches('/'))
 }

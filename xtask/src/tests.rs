@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::finding::Finding;
 use crate::rust_text::Code;
 use crate::tree::{Tree, TreeError};
-use crate::{formats, layers, map, purity, sources};
+use crate::{formats, layers, links, map, purity, sources};
 
 fn tree(files: &[(&str, &str)]) -> Tree {
     let files: BTreeMap<String, String> =
@@ -207,6 +207,14 @@ fn the_map_lists_exactly_the_crates_of_the_tree() {
 #[test]
 fn a_tree_without_a_map_is_told_so() {
     expect(&map::check(&tree(&[])), &[("ARCHITECTURE.md", 0, "missing")]);
+}
+
+#[test]
+fn a_link_leads_to_a_file_or_a_folder() {
+    let page = "[a](docs/a.md#top) [b](docs) [c](https://x.example/gone.md) [d](#here)\n[e](docs/gone.md)\n";
+    let below = "[root](../README.md) [self](./a.md)\n\n[outside](../../x.md) [gone](b.md)\n";
+    let found = links::check(&tree(&[("README.md", page), ("docs/a.md", below)]));
+    expect(&found, &[("README.md", 2, "docs/gone.md"), ("docs/a.md", 3, "../../x.md"), ("docs/a.md", 3, "b.md")]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The repository as the rules see it: its text files, and the crates under `crates/` with what they depend on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::io;
@@ -18,6 +18,8 @@ const READ: [&str; 3] = [".rs", ".md", "Cargo.toml"];
 pub struct Tree {
     /// Text by path; paths are relative to the root, with slashes.
     pub files: BTreeMap<String, String>,
+    /// Every file, those that no rule looks into too.
+    pub paths: BTreeSet<String>,
     /// By directory.
     pub crates: BTreeMap<String, Crate>,
 }
@@ -61,9 +63,9 @@ impl fmt::Display for TreeError {
 
 impl Tree {
     pub fn read(root: &Path) -> Result<Self, TreeError> {
-        let mut files = BTreeMap::new();
-        collect(root, "", &mut files)?;
-        Self::of(files)
+        let (mut files, mut paths) = (BTreeMap::new(), BTreeSet::new());
+        collect(root, "", &mut files, &mut paths)?;
+        Ok(Self { paths, ..Self::of(files)? })
     }
 
     /// The tree that these files make.
@@ -75,7 +77,15 @@ impl Tree {
             let found = Crate { layer: layer.to_owned(), folder: folder.to_owned(), package, dependencies };
             crates.insert(format!("crates/{layer}/{folder}"), found);
         }
-        Ok(Self { files, crates })
+        let paths = files.keys().cloned().collect();
+        Ok(Self { files, paths, crates })
+    }
+
+    /// Whether there is a file or a folder of that name.
+    pub fn has(&self, path: &str) -> bool {
+        let folder = format!("{path}/");
+        self.paths.contains(path)
+            || self.paths.range(folder.clone()..).next().is_some_and(|file| file.starts_with(&folder))
     }
 
     /// Rust sources with their text.
@@ -90,7 +100,12 @@ impl Tree {
     }
 }
 
-fn collect(root: &Path, below: &str, files: &mut BTreeMap<String, String>) -> Result<(), TreeError> {
+fn collect(
+    root: &Path,
+    below: &str,
+    files: &mut BTreeMap<String, String>,
+    paths: &mut BTreeSet<String>,
+) -> Result<(), TreeError> {
     let dir = root.join(below);
     let fail = |path: PathBuf| move |source| TreeError::Read { path, source };
     for entry in fs::read_dir(&dir).map_err(fail(dir.clone()))? {
@@ -99,11 +114,14 @@ fn collect(root: &Path, below: &str, files: &mut BTreeMap<String, String>) -> Re
         let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
         let kind = entry.file_type().map_err(fail(entry.path()))?;
         if kind.is_dir() && !SKIPPED.contains(&name.as_str()) {
-            collect(root, &path, files)?;
-        } else if kind.is_file() && READ.iter().any(|ending| name.ends_with(ending)) {
-            let text = fs::read_to_string(entry.path()).map_err(fail(entry.path()))?;
-            files.insert(path, text);
+            collect(root, &path, files, paths)?;
+            continue;
         }
+        if kind.is_file() && READ.iter().any(|ending| name.ends_with(ending)) {
+            let text = fs::read_to_string(entry.path()).map_err(fail(entry.path()))?;
+            files.insert(path.clone(), text);
+        }
+        paths.insert(path);
     }
     Ok(())
 }
