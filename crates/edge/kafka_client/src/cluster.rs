@@ -451,7 +451,7 @@ async fn produce_on(
     acks: Acks,
     timeout_ms: i32,
     batch: PartitionBatch<'_>,
-) -> Result<Option<crate::wire::messages::ProduceResponse>, WireError> {
+) -> Result<Option<Vec<ProducedPartition>>, WireError> {
     wire.send_produce(acks, timeout_ms, &[batch]).await?;
     if acks == Acks::None {
         return Ok(None);

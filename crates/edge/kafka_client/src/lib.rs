@@ -36,4 +36,4 @@ pub use partitioner::partition_of_key;
 pub use produce::{Acks, PartitionBatch, ProducedPartition, ProducerIdentity};
 pub use topics::NewTopic;
 pub use versions::VersionTable;
-pub use wire::{Answer, Wire, WireOptions, messages};
+pub use wire::{Answer, Wire, WireOptions};

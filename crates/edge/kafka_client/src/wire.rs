@@ -9,17 +9,15 @@ use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Kafka's messages as structs. No other module names the library they come from.
-pub use kafka_protocol::messages;
-pub(crate) use kafka_protocol::{ResponseError, protocol};
-
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use kafka_protocol::messages::{ApiVersionsRequest, ApiVersionsResponse, ResponseHeader};
-use kafka_protocol::protocol::{Decodable, HeaderVersion, Request, StrBytes};
+/// Kafka's messages as structs. No other module names the library they come from, and callers don't see them.
+pub(crate) use kafka_protocol::{ResponseError, messages, protocol};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use self::messages::{ApiVersionsRequest, ApiVersionsResponse, ResponseHeader};
+use self::protocol::{Decodable, HeaderVersion, Request, StrBytes};
 use crate::error::{KafkaCode, WireError};
 use crate::versions::VersionTable;
 

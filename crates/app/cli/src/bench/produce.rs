@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use daybook_kafka_client::messages::ProduceResponse;
 use daybook_kafka_client::{Acks, Answer, KafkaCode, PartitionBatch, ProducedPartition};
 use daybook_types::TopicId;
 use tokio::task::JoinSet;

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use daybook_kafka_client::messages::ProduceResponse;
 use daybook_kafka_client::{Acks, PartitionBatch};
 
 use crate::bench::arguments::{Load, SyncBench};

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use daybook_kafka_client::messages::ProduceResponse;
 use daybook_kafka_client::{Acks, Answer, PartitionBatch, TopicView, WireError};
 use daybook_record::BatchBuilder;
 use tokio::sync::Notify;
