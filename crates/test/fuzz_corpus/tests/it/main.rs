@@ -5,12 +5,18 @@
 //!
 //! `DAYBOOK_WRITE_CORPUS=1 cargo test -p daybook-fuzz-corpus` writes the seeds that are missing, made by the real encoders.
 
+mod mutation;
 mod seeds;
 
 use std::fs;
 use std::path::PathBuf;
 
 use daybook_fuzz_corpus::{TARGETS, Verdict};
+
+use crate::mutation::Mutation;
+
+/// Enough to be a test and not a campaign: that is what the fuzzer is for. `DAYBOOK_MUTATIONS` asks for more.
+const MUTATIONS_A_FILE: u64 = 300;
 
 fn corpus(target: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus").join(target)
@@ -60,6 +66,23 @@ fn every_file_of_the_corpus_is_taken_as_its_name_says() {
             let verdict = run(&fs::read(&path).unwrap());
             if let Some(expected) = expected(&name) {
                 assert_eq!(verdict, expected, "{}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn no_file_of_the_corpus_breaks_anything_when_it_is_broken() {
+    let asked = std::env::var("DAYBOOK_MUTATIONS").ok().map(|text| text.parse().unwrap());
+    for (target, run) in TARGETS {
+        for entry in fs::read_dir(corpus(target)).unwrap() {
+            let path = entry.unwrap().path();
+            let bytes = fs::read(&path).unwrap();
+            for round in 0..asked.unwrap_or(MUTATIONS_A_FILE) {
+                let broken = Mutation::new(round.wrapping_mul(0x9E37_79B9_7F4A_7C15)).of(&bytes);
+                if std::panic::catch_unwind(|| run(&broken)).is_err() {
+                    panic!("{target} fails on mutation {round} of {}: {broken:02x?}", path.display());
+                }
             }
         }
     }
