@@ -20,6 +20,7 @@ public final class Main {
         Map<String, Scenario> scenarios = new LinkedHashMap<>();
         switch (args[0]) {
             case "java" -> {
+                VersionScenarios.add(scenarios);
                 TopicScenarios.add(scenarios);
                 ProduceScenarios.add(scenarios);
                 ReadScenarios.add(scenarios);
