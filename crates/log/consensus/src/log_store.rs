@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use daybook_command::Entry;
 use daybook_types::{Lsn, Term};
-use daybook_wal::{Record, RecordRef, Wal};
+use daybook_wal::{Failure, Record, RecordRef, Wal};
 use futures::{Stream, stream};
 use openraft::storage::{IOFlushed, LogState, RaftLogStorage};
 use openraft::{EntryPayload, RaftLogReader};
@@ -23,6 +23,9 @@ use crate::record_kind;
 
 /// Bytes of WAL that are read and decoded at once, so that recovery needs no more memory than this.
 const READ_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Larger entries are worth a sync thread, so that the next one is written meanwhile.
+const ALONE_BYTES_MAX: usize = 8 * 1024;
 
 /// Shared by openraft's log store, its readers and the state machine.
 #[derive(Clone)]
@@ -121,6 +124,19 @@ fn encode_payload(payload: &Payload) -> (u8, Vec<Bytes>) {
     }
 }
 
+/// One small command is what a single writer sends that waits for each answer: nothing else could be done while it is
+/// synced. As soon as there are more writers, their commands gather, and entries have several.
+fn is_alone(entries: &[RaftEntry]) -> bool {
+    let [entry] = entries else { return false };
+    match &entry.payload {
+        EntryPayload::Normal(commands) => {
+            let [command] = commands.0.commands.as_slice() else { return false };
+            command.bytes() <= ALONE_BYTES_MAX
+        }
+        EntryPayload::Blank | EntryPayload::Membership(_) => true,
+    }
+}
+
 fn to_log_id(at: (Term, Lsn)) -> LogId {
     log_id(at.0, at.1)
 }
@@ -199,8 +215,12 @@ impl RaftLogStorage<Types> for LogStore {
                 parts,
             })
             .collect();
-        let appended = self.wal.append(&records, move |result| callback.io_completed(result.map_err(io::Error::other)));
-        appended.map_err(io::Error::other)?;
+        let on_durable = move |result: Result<(), Failure>| callback.io_completed(result.map_err(io::Error::other));
+        if is_alone(&entries) {
+            self.wal.append_alone(&records, on_durable).map_err(io::Error::other)?;
+        } else {
+            self.wal.append(&records, on_durable).map_err(io::Error::other)?;
+        }
         self.fresh.lock().extend(entries);
         Ok(())
     }

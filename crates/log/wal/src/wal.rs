@@ -136,11 +136,34 @@ impl Wal {
         records: &[RecordRef<'_>],
         on_durable: impl FnOnce(Result<(), Failure>) + Send + 'static,
     ) -> Result<(), Failure> {
+        self.append_as(records, on_durable, false)
+    }
+
+    /// The same for a writer that has nothing else to do until the entries are durable: syncs on the caller's thread and calls
+    /// `on_durable` there, unless a sync runs already.
+    pub fn append_alone(
+        &self,
+        records: &[RecordRef<'_>],
+        on_durable: impl FnOnce(Result<(), Failure>) + Send + 'static,
+    ) -> Result<(), Failure> {
+        self.append_as(records, on_durable, true)
+    }
+
+    fn append_as(
+        &self,
+        records: &[RecordRef<'_>],
+        on_durable: impl FnOnce(Result<(), Failure>) + Send + 'static,
+        alone: bool,
+    ) -> Result<(), Failure> {
         self.syncer.wait_for_room();
         let mut writer = self.writer.lock();
         self.syncer.check()?;
         writer.entries(records)?;
         match self.policy {
+            SyncPolicy::Always if alone => {
+                drop(writer);
+                self.syncer.sync_here(Box::new(on_durable))
+            }
             SyncPolicy::Always => self.syncer.call_when_durable(Box::new(on_durable)),
             SyncPolicy::Os => {
                 drop(writer);
