@@ -88,6 +88,8 @@ impl Server {
         }
         drop(self.listener);
         self.stop.send_replace(true);
+        // Members that wait for their group to come together would wait beyond the grace.
+        self.broker.coordinator.close();
         let rest = async {
             while let Some(ended) = sessions.join_next().await {
                 log_panic(ended);
@@ -122,7 +124,7 @@ impl Server {
         self.broker.meter.connections.decrement(1.0);
         let Some((peer, end)) = log_panic(ended) else { return };
         if end.is_fault_of_ours() {
-            error!(%peer, cause = %end, "closed a connection");
+            self.about_bad_peer(|suppressed| error!(%peer, cause = %end, suppressed, "closed a connection"));
         } else if end.is_worth_a_line() {
             self.about_bad_peer(|suppressed| warn!(%peer, cause = %end, suppressed, "closed a connection"));
         } else {

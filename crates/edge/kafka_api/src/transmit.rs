@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::io::Interest;
 use tokio::net::TcpStream;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use crate::answer::{AnswerPiece, FileRange};
@@ -65,7 +66,11 @@ async fn write_file(stream: &TcpStream, range: &FileRange, stall_max: Duration) 
         let bytes = usize::try_from(end - at).unwrap_or(usize::MAX).min(SENDFILE_BYTES_MAX);
         match stream.try_io(Interest::WRITABLE, || sendfile(stream, file, at, bytes)) {
             Ok(0) => return Err(file_ended()),
-            Ok(sent) => at += sent as u64,
+            Ok(sent) => {
+                at += sent as u64;
+                // A fast peer would else keep this thread from all other connections until the whole answer is sent.
+                yield_now().await;
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => writable(stream, stall_max).await?,
             Err(error) => return Err(error),
         }

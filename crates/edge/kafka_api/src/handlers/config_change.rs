@@ -1,6 +1,6 @@
 //! Changes the configs of topics, for the two requests that do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use daybook_catalog::Catalog;
 use daybook_command::{AlterTopicConfigs, Command};
@@ -48,9 +48,10 @@ fn plan<T>(
     asked: Vec<Asked<T>>,
     change: impl Fn(T, &BTreeMap<String, String>) -> Result<ConfigChange, Refusal>,
 ) -> Vec<(i8, StrBytes, Result<AlterTopicConfigs, Refusal>)> {
-    let mut plans: Vec<(i8, StrBytes, Result<AlterTopicConfigs, Refusal>)> = Vec::with_capacity(asked.len());
+    let mut seen = HashSet::new();
+    let mut plans = Vec::with_capacity(asked.len());
     for Asked { resource_type, name, what } in asked {
-        let is_repeated = plans.iter().any(|(other_type, other, _)| *other_type == resource_type && *other == name);
+        let is_repeated = !seen.insert((resource_type, name.clone()));
         let plan = match resource_type {
             _ if is_repeated => {
                 Err(Refusal::new(ErrorCode::InvalidRequest, "the resource is named twice in this request"))

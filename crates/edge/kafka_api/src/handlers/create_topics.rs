@@ -10,7 +10,7 @@ use crate::broker::{Broker, Caller};
 use crate::error_code::ErrorCode;
 use crate::handlers::config_resource::{SOURCE_DEFAULT, SOURCE_TOPIC};
 use crate::handlers::refusal::{Refusal, code_and_text};
-use crate::handlers::topic_change::{self, collides, new_id};
+use crate::handlers::topic_change::{self, Collisions, new_id};
 use crate::options::Options;
 use crate::wire::messages::create_topics_request::{CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig};
 use crate::wire::messages::create_topics_response::{CreatableTopicConfigs, CreatableTopicResult};
@@ -53,31 +53,26 @@ pub(super) async fn handle(broker: &Broker, caller: &Caller, request: CreateTopi
 /// One outcome a name, in the order in which they were asked.
 fn plans(broker: &Broker, asked: Vec<CreatableTopic>) -> Vec<(TopicName, Result<Plan, Refusal>)> {
     let catalog = broker.reader.catalog();
+    let mut collisions = Collisions::among(&catalog);
     let mut count: BTreeMap<TopicName, usize> = BTreeMap::new();
     for topic in &asked {
         *count.entry(topic.name.clone()).or_default() += 1;
     }
-    let mut outcomes: Vec<(TopicName, Result<Plan, Refusal>)> = Vec::new();
+    let mut outcomes = Vec::new();
     let mut partitions_left = PARTITIONS_PER_REQUEST_MAX;
     for topic in asked {
         match count.get(&topic.name) {
             Some(1) => {
-                let mut outcome = plan(&broker.options, &catalog, &topic);
-                if let Ok(planned) = &outcome {
-                    let earlier = outcomes.iter().filter_map(|(_, outcome)| outcome.as_ref().ok());
-                    if let Some(other) =
-                        earlier.map(|plan| &plan.name).find(|other| collides(other.as_str(), &topic.name.0))
-                    {
-                        outcome = Err(collision(&topic.name, other.as_str()));
-                    } else {
-                        partitions_left -= i64::from(planned.partitions);
-                        if partitions_left < 0 {
-                            let message = "Excessively large number of partitions per request.";
-                            outcome = Err(Refusal::new(ErrorCode::PolicyViolation, message));
-                        }
+                let planned = plan(&broker.options, &catalog, &collisions, &topic).and_then(|plan| {
+                    partitions_left -= i64::from(plan.partitions);
+                    if partitions_left < 0 {
+                        let message = "Excessively large number of partitions per request.";
+                        return Err(Refusal::new(ErrorCode::PolicyViolation, message));
                     }
-                }
-                outcomes.push((topic.name, outcome));
+                    collisions.add(plan.name.as_str());
+                    Ok(plan)
+                });
+                outcomes.push((topic.name, planned));
             }
             Some(_) => {
                 count.remove(&topic.name);
@@ -89,29 +84,22 @@ fn plans(broker: &Broker, asked: Vec<CreatableTopic>) -> Vec<(TopicName, Result<
     outcomes
 }
 
-fn plan(options: &Options, catalog: &Catalog, asked: &CreatableTopic) -> Result<Plan, Refusal> {
+fn plan(
+    options: &Options,
+    catalog: &Catalog,
+    collisions: &Collisions,
+    asked: &CreatableTopic,
+) -> Result<Plan, Refusal> {
     let invalid_name = |message: String| Refusal::new(ErrorCode::InvalidTopicException, message);
     let name = LegalName::new(&asked.name.0).map_err(|error| invalid_name(error.to_string()))?;
     if catalog.topic(name.as_str()).is_some() {
         return Err(Refusal::new(ErrorCode::TopicAlreadyExists, format!("Topic '{name}' already exists.")));
     }
-    if let Some(other) = catalog.topics().find(|topic| collides(topic.name.as_str(), name.as_str())) {
-        return Err(collision(&asked.name, other.name.as_str()));
+    if let Some(other) = collisions.with(name.as_str()) {
+        return Err(invalid_name(format!("Topic '{name}' collides with existing topic: {other}")));
     }
     let configs = configs(&asked.configs)?;
-    let partitions = if asked.assignments.is_empty() {
-        check_replication_factor(asked.replication_factor)?;
-        match asked.num_partitions {
-            BY_DEFAULT => options.default_partitions,
-            partitions if partitions > 0 => partitions,
-            _ => {
-                let message = "the number of partitions has to be positive, or -1 for the server's default";
-                return Err(Refusal::new(ErrorCode::InvalidPartitions, message));
-            }
-        }
-    } else {
-        check_assignments(options, asked)?
-    };
+    let partitions = partitions(options, asked)?;
     if partitions > options.topic_partitions_max {
         let message = format!("a topic may have at most {} partitions here", options.topic_partitions_max);
         return Err(Refusal::new(ErrorCode::InvalidPartitions, message));
@@ -119,11 +107,19 @@ fn plan(options: &Options, catalog: &Catalog, asked: &CreatableTopic) -> Result<
     Ok(Plan { id: new_id(), name, partitions, configs })
 }
 
-fn collision(name: &TopicName, other: &str) -> Refusal {
-    Refusal::new(
-        ErrorCode::InvalidTopicException,
-        format!("Topic '{}' collides with existing topic: {other}", &*name.0),
-    )
+fn partitions(options: &Options, asked: &CreatableTopic) -> Result<i32, Refusal> {
+    if !asked.assignments.is_empty() {
+        return check_assignments(options, asked);
+    }
+    check_replication_factor(asked.replication_factor)?;
+    match asked.num_partitions {
+        BY_DEFAULT => Ok(options.default_partitions),
+        partitions if partitions > 0 => Ok(partitions),
+        _ => {
+            let message = "the number of partitions has to be positive, or -1 for the server's default";
+            Err(Refusal::new(ErrorCode::InvalidPartitions, message))
+        }
+    }
 }
 
 fn check_replication_factor(asked: i16) -> Result<(), Refusal> {

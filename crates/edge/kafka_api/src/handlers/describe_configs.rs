@@ -1,5 +1,7 @@
 //! DescribeConfigs: every config of a topic, and what this node is set to in the words of Kafka's broker configs.
 
+use std::collections::HashSet;
+
 use daybook_catalog::{ConfigKind, Definition, Topic, topic_config};
 
 use crate::broker::{Broker, Caller};
@@ -43,7 +45,11 @@ pub(super) async fn handle(
     let types = caller.version >= TYPE_FROM;
     let with =
         With { synonyms: request.include_synonyms, documentation: request.include_documentation && types, types };
-    let results = request.resources.into_iter().map(|resource| describe(broker, with, resource)).collect();
+    // Told once each: the answer can't be made larger than there are configs by asking for the same ones again.
+    let mut seen = HashSet::new();
+    let mut resources = request.resources;
+    resources.retain(|resource| seen.insert((resource.resource_type, resource.resource_name.clone())));
+    let results = resources.into_iter().map(|resource| describe(broker, with, resource)).collect();
     DescribeConfigsResponse::default().with_results(results)
 }
 

@@ -3,6 +3,8 @@
 //! A group that has committed offsets and that the coordinator doesn't know has no members: it is Empty. One that neither knows
 //! is Dead; clients new enough are told that it doesn't exist (KIP-1043).
 
+use std::collections::HashSet;
+
 use daybook_group_coordinator::{GroupDescription, GroupError, GroupState, MemberDescription};
 
 use super::authorized_operations;
@@ -16,7 +18,9 @@ use crate::wire::text;
 const NOT_FOUND_VERSION: i16 = 6;
 
 pub(super) async fn handle(broker: &Broker, caller: &Caller, request: DescribeGroupsRequest) -> DescribeGroupsResponse {
-    let groups = request.groups.iter().map(|asked| {
+    // Told once each: the answer can't be made larger than the groups are by asking for the same ones again.
+    let mut seen = HashSet::new();
+    let groups = request.groups.iter().filter(|asked| seen.insert(*asked)).map(|asked| {
         let id = group_id(asked);
         let known = broker.coordinator.describe(&id);
         let offsets_type = || broker.reader.group_offsets(&id).map(|offsets| offsets.protocol_type);

@@ -15,11 +15,13 @@ use crate::fetch_session::{Ask, Fetching, Found, Wanted};
 use crate::handlers::fetch::encode::{Told, encode, encode_error};
 use crate::handlers::fetch::gather::{Gathered, Limits, Target, gather, targets};
 use crate::topic_ref::{PartitionRef, TopicRef};
-use crate::wire::StrBytes;
 use crate::wire::messages::FetchRequest;
+use crate::wire::{StrBytes, text};
 
 /// From this version on topics are named by id (KIP-516).
 const BY_ID_FROM: i16 = 13;
+/// More than any topic's name has.
+const NAME_BYTES_MAX: usize = 256;
 /// Isolation level in which aborted transactions are listed. There are none yet, so the list is empty.
 const READ_COMMITTED: i8 = 1;
 
@@ -59,7 +61,7 @@ pub(super) async fn answer(
 
 fn ask(version: i16, request: FetchRequest) -> Ask {
     let by_id = version >= BY_ID_FROM;
-    let topic = |name: StrBytes, id| if by_id { TopicRef::Id(id) } else { TopicRef::Name(name) };
+    let topic = |name: StrBytes, id| if by_id { TopicRef::Id(id) } else { TopicRef::Name(own_name(&name)) };
     let mut wanted = Vec::new();
     for asked in request.topics {
         let topic = topic(asked.topic.0, asked.topic_id);
@@ -80,6 +82,12 @@ fn ask(version: i16, request: FetchRequest) -> Ask {
             .extend(asked.partitions.into_iter().map(|partition| PartitionRef { topic: topic.clone(), partition }));
     }
     Ask { session_id: request.session_id, epoch: request.session_epoch, by_id, wanted, forgotten }
+}
+
+/// A session keeps names beyond the request, whose buffer they would keep alive. No topic has a longer name, so what is cut off
+/// makes none of them another.
+fn own_name(name: &str) -> StrBytes {
+    text(&name[..name.floor_char_boundary(NAME_BYTES_MAX)])
 }
 
 /// Reads until there are `bytes_min` bytes, or something to tell that can't wait, or the time is over.

@@ -1,6 +1,6 @@
 //! OffsetFetch: how far groups have come.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use daybook_catalog::Catalog;
 use daybook_command::CommittedOffset;
@@ -34,7 +34,11 @@ pub(super) async fn handle(broker: &Broker, caller: &Caller, request: OffsetFetc
             }
             .with_group_id(asked.group_id)
         };
-        return OffsetFetchResponse::default().with_groups(request.groups.into_iter().map(group).collect());
+        // All that a group has is told once: the answer can't be made larger by asking for it again.
+        let mut told_whole = HashSet::new();
+        let mut groups = request.groups;
+        groups.retain(|asked| asked.topics.is_some() || told_whole.insert(asked.group_id.clone()));
+        return OffsetFetchResponse::default().with_groups(groups.into_iter().map(group).collect());
     }
     let asked = request.topics.map(|topics| {
         let topic = |topic: OffsetFetchRequestTopic| {

@@ -1,5 +1,8 @@
 //! What the requests that make and change topics have in common.
 
+use std::collections::HashMap;
+
+use daybook_catalog::Catalog;
 use daybook_command::{Applied, Command, CreateTopic, Outcome, TopicRefusal};
 use daybook_types::{TopicId, TopicName};
 use uuid::Uuid;
@@ -8,8 +11,8 @@ use crate::broker::Broker;
 use crate::error_code::{self, ErrorCode};
 use crate::handlers::refusal::Refusal;
 
-/// Topics are told about as long as they can be answered in one request.
-const TOPICS_PER_REQUEST_MAX: usize = 10_000;
+/// Topics that are made because one request asked about them.
+const TOPICS_PER_REQUEST_MAX: usize = 1_000;
 
 /// Applies `commands` in one entry, so that all are seen at once: what became of each.
 pub(super) async fn apply(broker: &Broker, commands: Vec<Command>) -> Vec<Result<(), Refusal>> {
@@ -46,11 +49,11 @@ fn of_topic(refusal: &TopicRefusal) -> Refusal {
 
 /// Makes topics that somebody asked about, with everything by default. One that another request made meanwhile is as good.
 pub(super) async fn create_with_defaults(broker: &Broker, names: &[TopicName]) -> Result<(), ErrorCode> {
-    let catalog = broker.reader.catalog();
+    let mut collisions = Collisions::among(&broker.reader.catalog());
     let mut commands = Vec::new();
     for name in names.iter().take(TOPICS_PER_REQUEST_MAX) {
-        let collides = catalog.topics().any(|topic| collides(name.as_str(), topic.name.as_str()));
-        if !collides {
+        if collisions.with(name.as_str()).is_none() {
+            collisions.add(name.as_str());
             let (partitions, configs) = (broker.options.default_partitions, Vec::new());
             commands.push(Command::CreateTopic(CreateTopic { id: new_id(), name: name.clone(), partitions, configs }));
         }
@@ -69,10 +72,34 @@ pub(super) fn new_id() -> TopicId {
     TopicId(Uuid::new_v4())
 }
 
-/// Two names that differ in `.` and `_` only would give the same metric names (Apache Kafka, `Topic.hasCollision`).
-pub(super) fn collides(one: &str, other: &str) -> bool {
-    let same = |(a, b): (u8, u8)| a == b || (matches!(a, b'.' | b'_') && matches!(b, b'.' | b'_'));
-    one != other && one.len() == other.len() && one.bytes().zip(other.bytes()).all(same)
+/// Names that would give the same metric names, since they differ in `.` and `_` only (Apache Kafka, `Topic.hasCollision`).
+#[derive(Debug, Default)]
+pub(super) struct Collisions {
+    by_form: HashMap<String, String>,
+}
+
+impl Collisions {
+    pub fn among(catalog: &Catalog) -> Self {
+        let mut collisions = Self::default();
+        catalog.topics().for_each(|topic| collisions.add(topic.name.as_str()));
+        collisions
+    }
+
+    pub fn add(&mut self, name: &str) {
+        // Others can only collide with themselves.
+        if name.contains(['.', '_']) {
+            self.by_form.insert(form(name), name.to_owned());
+        }
+    }
+
+    /// Another name that `name` collides with.
+    pub fn with(&self, name: &str) -> Option<&str> {
+        self.by_form.get(&form(name)).map(String::as_str).filter(|other| *other != name)
+    }
+}
+
+fn form(name: &str) -> String {
+    name.replace('.', "_")
 }
 
 #[cfg(test)]
