@@ -89,11 +89,16 @@ fn of_topic(topic: &Topic) -> Vec<Entry> {
             source: if own.is_some() { SOURCE_TOPIC } else { SOURCE_DEFAULT },
             read_only: false,
             kind: definition.kind,
-            documentation: definition.documentation.to_owned(),
+            documentation: documentation(definition),
             synonyms,
         }
     };
     topic_config::definitions().iter().map(entry).collect()
+}
+
+fn documentation(definition: &Definition) -> String {
+    let effect = if definition.has_effect { "" } else { " Kept and shown; it has no effect here." };
+    format!("{}{effect}", definition.documentation)
 }
 
 fn of_broker(broker: &Broker, name: &str) -> Result<Vec<Entry>, Refusal> {
@@ -167,7 +172,7 @@ fn of_broker(broker: &Broker, name: &str) -> Result<Vec<Entry>, Refusal> {
         source: SOURCE_DEFAULT,
         read_only: true,
         kind: definition.kind,
-        documentation: definition.documentation.to_owned(),
+        documentation: documentation(definition),
         synonyms: vec![(definition.synonym.to_owned(), definition.default.to_owned(), SOURCE_DEFAULT)],
     });
     Ok(own_entries.into_iter().chain(of_topics).collect())
