@@ -4,6 +4,10 @@
 //! where to look. A record's checksum starts from its segment's header checksum, so the bytes of another segment, be
 //! they remnants of the file's former use or a copy inside a payload, never pass for records of this one.
 
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
 use daybook_types::{Lsn, Term};

@@ -126,7 +126,7 @@ pub(crate) fn resume(
     let files: Vec<_> = walk.segments().iter().filter_map(segment_file).collect();
     let gathered = gather(&mut walk, &files)?;
     let cut = match &gathered.torn {
-        Some(torn) => Some(cut(disk, dir, &files, torn)?),
+        Some(torn) => Some(cut(disk, &files, torn)?),
         None => None,
     };
 
@@ -226,8 +226,9 @@ fn apply_control(index: &mut Index, what: What, log_id: Option<LogId>, end: u64)
     }
 }
 
-/// Makes the log end durably where its whole records end.
-fn cut(disk: &dyn Disk, dir: &Path, files: &[Arc<SegmentFile>], torn: &TornTail) -> Result<Cut, DiskError> {
+/// Makes the log end where its whole records end. The names are durable with the caller's sync of the directory; until then the same would
+/// be found and cut again.
+fn cut(disk: &dyn Disk, files: &[Arc<SegmentFile>], torn: &TornTail) -> Result<Cut, DiskError> {
     static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
     let (here, later) = (&files[torn.segment], &files[torn.segment + 1..]);
     let bytes = torn.end - torn.at + later.iter().map(|segment| segment.capacity).sum::<u64>();
@@ -240,9 +241,6 @@ fn cut(disk: &dyn Disk, dir: &Path, files: &[Arc<SegmentFile>], torn: &TornTail)
     );
     for segment in later {
         disk.remove(&segment.path)?;
-    }
-    if !later.is_empty() {
-        disk.sync_dir(dir)?;
     }
     let mut at = torn.at;
     while at < torn.end {

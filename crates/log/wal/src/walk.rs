@@ -7,6 +7,10 @@
 //! - *Damage*: something that was durable is missing, as records or segment headers written later say. A record's `synced`
 //!   is the highest number known durable when it was written; so a whole record with `synced` at or above the missing number is the proof.
 
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
 use std::path::PathBuf;
 
 use daybook_types::Lsn;

@@ -103,6 +103,28 @@ fn a_truncation_waits_for_its_own_sync() {
 }
 
 #[test]
+fn a_sync_that_began_before_a_truncation_says_nothing_about_what_it_took() {
+    let disk = FaultDisk::new();
+    let wal = open_without_spares(&disk);
+    fill(&wal, 1, 0, 10, 10);
+    disk.pause_syncs();
+    let before = append_later(&wal, &[record(1, 10, 10)]);
+    disk.wait_for_paused_sync();
+    std::thread::scope(|scope| {
+        let truncation = scope.spawn(|| wal.truncate_from(Lsn(5)));
+        while wal.last().unwrap().1 != Lsn(4) {
+            std::thread::yield_now();
+        }
+        // The running sync works, the truncation's own doesn't.
+        disk.fail_after(FaultPoint::Sync, 1, ErrorKind::Other);
+        disk.resume_syncs();
+        before.recv().unwrap().unwrap();
+        assert!(truncation.join().unwrap().is_err());
+    });
+    assert_eq!(wal.durable(), Some(Lsn(4)));
+}
+
+#[test]
 fn a_full_disk_stops_the_log_only_when_its_segment_is_full() {
     let disk = FaultDisk::new();
     let (wal, _) = open(&disk);
