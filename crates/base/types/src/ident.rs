@@ -145,9 +145,7 @@ impl TopicName {
         match name {
             "" => Err(IllegalName::Empty),
             "." | ".." => Err(IllegalName::Dots),
-            _ if name.chars().count() > Self::LENGTH_MAX => {
-                Err(IllegalName::TooLong { length: name.chars().count() })
-            }
+            _ if name.chars().count() > Self::LENGTH_MAX => Err(IllegalName::TooLong { length: name.chars().count() }),
             _ => match name.chars().find(|c| !legal(*c)) {
                 Some(character) => Err(IllegalName::Character { character }),
                 None => Ok(Self(name.into())),

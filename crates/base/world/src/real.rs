@@ -125,8 +125,7 @@ impl Disk for RealDisk {
     }
 
     fn bytes_free(&self) -> Result<u64, DiskError> {
-        let stat = rustix::fs::statvfs(&self.root)
-            .map_err(|errno| fail(Verb::Inspect, &self.root)(errno.into()))?;
+        let stat = rustix::fs::statvfs(&self.root).map_err(|errno| fail(Verb::Inspect, &self.root)(errno.into()))?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 }
