@@ -61,11 +61,11 @@ impl LogStore {
         }
         {
             let fresh = self.fresh.lock();
-            if let Some(first) = fresh.front().map(|entry| entry.log_id.index()) {
-                if first <= from {
-                    let skip = (from - first) as usize;
-                    return Ok(fresh.iter().skip(skip).take((to - from) as usize).cloned().collect());
-                }
+            if let Some(first) = fresh.front().map(|entry| entry.log_id.index())
+                && first <= from
+            {
+                let skip = (from - first) as usize;
+                return Ok(fresh.iter().skip(skip).take((to - from) as usize).cloned().collect());
             }
         }
         let records = self.wal.read(Lsn(from), Lsn(to), bytes_max).map_err(io::Error::other)?;

@@ -176,8 +176,8 @@ fn pick(tail: &Tail, from: Offset, bytes_max: usize, at_least_one: bool) -> Vec<
     let mut room = bytes_max;
     let mut picked = Vec::new();
     for batch in tail.batches.range(tail.batch_at(from)..) {
-        let fits = batch.bytes.len() <= room;
-        if !fits && !(picked.is_empty() && at_least_one) {
+        let is_due_anyway = at_least_one && picked.is_empty();
+        if batch.bytes.len() > room && !is_due_anyway {
             break;
         }
         room = room.saturating_sub(batch.bytes.len());

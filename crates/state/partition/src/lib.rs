@@ -11,7 +11,7 @@ mod partition;
 mod producer;
 
 pub use log::{Appearance, PartitionLog, Tail, TailBatch};
-pub use partition::{Circumstances, Partition, StoredPartition, StoredPartitionError};
+pub use partition::{ChangedProducers, Circumstances, Partition, StoredPartition, StoredPartitionError};
 pub use producer::{PRODUCERS_MAX, ProducerWindow};
 
 #[cfg(test)]

@@ -49,6 +49,9 @@ pub enum StoredPartitionError {
     Malformed,
 }
 
+/// Producers with their windows as a checkpoint keeps them; `None`: forgotten.
+pub type ChangedProducers = Vec<(ProducerId, Option<Bytes>)>;
+
 /// What apply knows when it appends, apart from the batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances {
@@ -92,12 +95,11 @@ impl Partition {
     pub fn append(&mut self, batch: &Bytes, at: Circumstances) -> Result<(Appended, u64), AppendRefusal> {
         let header = BatchHeader::read(batch).map_err(|_| AppendRefusal::DamagedBatch)?;
         let (start, end) = self.log.look(|tail| (tail.start, tail.end));
-        if header.has_producer_id() {
-            if let Some(window) = self.producers.get(&header.producer_id) {
-                if let Verdict::Repeat(answer) = window.judge(&header, start)? {
-                    return Ok((answer, 0));
-                }
-            }
+        if header.has_producer_id()
+            && let Some(window) = self.producers.get(&header.producer_id)
+            && let Verdict::Repeat(answer) = window.judge(&header, start)?
+        {
+            return Ok((answer, 0));
         }
         let count = u64::from(header.last_offset_delta.unsigned_abs()) + 1;
         let next_offset = Offset(end.0 + count as i64);
@@ -131,9 +133,8 @@ impl Partition {
         self.log.wake();
     }
 
-    /// What must be kept to restore this partition, if it changed since the last call: itself, and its producers
-    /// (`None`: forgotten).
-    pub fn take_changes(&mut self) -> Option<(StoredPartition, Vec<(ProducerId, Option<Bytes>)>)> {
+    /// What must be kept to restore this partition, if it changed since the last call: itself, and its producers.
+    pub fn take_changes(&mut self) -> Option<(StoredPartition, ChangedProducers)> {
         if !self.changed.partition {
             return None;
         }

@@ -125,7 +125,7 @@ impl ProducerWindow {
         if version > FORMAT_VERSION {
             return Err(StoredPartitionError::NewerFormat { found: version, known: FORMAT_VERSION });
         }
-        if bytes.len() < HEAD_BYTES || (bytes.len() - HEAD_BYTES) % BATCH_BYTES != 0 {
+        if bytes.len() < HEAD_BYTES || !(bytes.len() - HEAD_BYTES).is_multiple_of(BATCH_BYTES) {
             return Err(StoredPartitionError::Malformed);
         }
         let epoch = bytes.get_i16();

@@ -12,8 +12,10 @@ use parking_lot::Mutex;
 /// Every entry ever applied, by LSN; `None` for one without commands.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
-    entries: Arc<Mutex<BTreeMap<Lsn, (Term, Option<Entry>)>>>,
+    entries: Arc<Mutex<Entries>>,
 }
+
+type Entries = BTreeMap<Lsn, (Term, Option<Entry>)>;
 
 /// A shard's state that writes what it applies into a journal, and can be looked at from outside.
 #[derive(Clone, Debug)]
