@@ -39,7 +39,7 @@ fn main() {
     let parts = [Bytes::from(vec![7; PAYLOAD_BYTES])];
     let (done, result) = sync_channel(1);
 
-    let mut times = [Vec::new(), Vec::new()];
+    let mut times = [Vec::new(), Vec::new(), Vec::new()];
     let mut next = Lsn(0);
     let mut at = 0;
     for _ in 0..bursts {
@@ -50,25 +50,29 @@ fn main() {
             times[0].push(start.elapsed());
             at = (at + record.len() as u64) % (SEGMENT_BYTES - record.len() as u64);
         }
-        for _ in 0..PER_BURST {
-            let start = Instant::now();
-            let done = done.clone();
-            let record = RecordRef { term: Term(1), lsn: next, kind: 0, parts: &parts };
-            wal.append(&[record], move |result| done.send(result).unwrap()).unwrap();
-            result.recv().unwrap().unwrap();
-            times[1].push(start.elapsed());
-            next = next.next();
+        for alone in [false, true] {
+            for _ in 0..PER_BURST {
+                let start = Instant::now();
+                let done = done.clone();
+                let record = RecordRef { term: Term(1), lsn: next, kind: 0, parts: &parts };
+                let tell = move |result| done.send(result).unwrap();
+                if alone { wal.append_alone(&[record], tell) } else { wal.append(&[record], tell) }.unwrap();
+                result.recv().unwrap().unwrap();
+                times[1 + usize::from(alone)].push(start.elapsed());
+                next = next.next();
+            }
         }
     }
 
-    let [bare, wal] = times.each_mut().map(|times| Summary::of(times));
-    println!("bare pwrite + fdatasync  {bare}");
-    println!("wal append + wait        {wal}");
-    println!(
-        "rate, wal to bare        {:.3} by the medians, {:.3} by the means",
-        bare.median / wal.median,
-        bare.mean / wal.mean
-    );
+    let [bare, thread, alone] = times.each_mut().map(|times| Summary::of(times));
+    println!("bare pwrite + fdatasync     {bare}");
+    for (name, wal) in [("append, sync thread, wait", thread), ("append_alone             ", alone)] {
+        println!(
+            "{name}   {wal}   rate {:.3} of bare by median, {:.3} by mean",
+            bare.median / wal.median,
+            bare.mean / wal.mean
+        );
+    }
 }
 
 /// In microseconds.

@@ -42,7 +42,7 @@ struct State {
     names_changed: bool,
     /// Someone needs a sync whatever the policy.
     asked: bool,
-    /// A sync is running; the next begins after it.
+    /// A sync is running or those who waited for it are being told; the next begins after that.
     syncing: bool,
     unsynced_bytes: u64,
     written: Written,
@@ -245,13 +245,11 @@ impl Syncer {
                 self.note_durable(batch);
                 Ok(())
             }
-            Err(error) => {
-                let failure = self.fail(error);
-                self.state.lock().syncing = false;
-                Err(failure)
-            }
+            Err(error) => Err(self.fail(error)),
         };
         tell(&mut batch.waiting, &result);
+        // Only now, so that nobody hears of a later sync before those who waited for this one.
+        self.state.lock().syncing = false;
     }
 
     fn is_work_left(&self) -> bool {
@@ -277,7 +275,6 @@ impl Syncer {
             state.durable_last = batch.written.last;
         }
         state.unsynced_bytes -= batch.bytes;
-        state.syncing = false;
         drop(state);
         self.room.notify_all();
     }

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 
 use daybook_sim::{FaultDisk, FaultPoint};
 use daybook_types::{FaultKind, Lsn};
-use daybook_wal::{FailureCause, Wal};
+use daybook_wal::{Failure, FailureCause, Wal};
 use daybook_world::{Disk, DiskError, DiskFile, Verb};
 
 use crate::fixture::{
-    all, append, append_durably, append_later, dir, fill, open, open_without_spares, options, record, segment_files,
-    try_open,
+    all, append, append_alone, append_durably, append_later, dir, fill, open, open_without_spares, options, record,
+    segment_files, try_open,
 };
 
 /// The log takes nothing more and says why; reads work.
@@ -90,6 +90,39 @@ fn one_sync_covers_all_that_waits() {
         result.recv().unwrap().unwrap();
     }
     assert_eq!(disk.syncs(), syncs + 1);
+}
+
+#[test]
+fn a_writer_that_is_alone_syncs_on_its_own_thread() {
+    let disk = FaultDisk::new();
+    let wal = open_without_spares(&disk);
+    let here = std::thread::current().id();
+    let (done, result) = channel();
+    let tell = move |result: Result<(), Failure>| done.send((std::thread::current().id(), result)).unwrap();
+    append_alone(&wal, &[record(1, 0, 10)], tell.clone()).unwrap();
+    let (thread, told) = result.try_recv().expect("told before it returned");
+    assert_eq!(thread, here);
+    told.unwrap();
+    assert_eq!(wal.durable(), Some(Lsn(0)));
+
+    // With another waiting it takes its turn.
+    disk.pause_syncs();
+    let other = append_later(&wal, &[record(1, 1, 10)]);
+    disk.wait_for_paused_sync();
+    append_alone(&wal, &[record(1, 2, 10)], tell.clone()).unwrap();
+    assert!(result.try_recv().is_err());
+    disk.resume_syncs();
+    other.recv().unwrap().unwrap();
+    let (thread, told) = result.recv().unwrap();
+    assert_ne!(thread, here);
+    told.unwrap();
+
+    // The sync thread may still be telling; once it has, a failure is found here again.
+    wal.sync().unwrap();
+    disk.fail_after(FaultPoint::Sync, 0, ErrorKind::Other);
+    append_alone(&wal, &[record(1, 3, 10)], tell).unwrap();
+    assert!(result.recv().unwrap().1.is_err());
+    assert_poisoned(&disk, &wal, Verb::Sync, false);
 }
 
 #[test]

@@ -48,6 +48,19 @@ pub fn append(
     records: &[Record],
     on_durable: impl FnOnce(Result<(), Failure>) + Send + 'static,
 ) -> Result<(), Failure> {
+    in_parts(records, |refs| wal.append(refs, on_durable))
+}
+
+/// The same for a writer that is alone.
+pub fn append_alone(
+    wal: &Wal,
+    records: &[Record],
+    on_durable: impl FnOnce(Result<(), Failure>) + Send + 'static,
+) -> Result<(), Failure> {
+    in_parts(records, |refs| wal.append_alone(refs, on_durable))
+}
+
+fn in_parts<T>(records: &[Record], append: impl FnOnce(&[RecordRef<'_>]) -> T) -> T {
     let parts: Vec<[Bytes; 2]> = records
         .iter()
         .map(|record| {
@@ -60,7 +73,7 @@ pub fn append(
         .zip(&parts)
         .map(|(record, parts)| RecordRef { term: record.term, lsn: record.lsn, kind: record.kind, parts })
         .collect();
-    wal.append(&refs, on_durable)
+    append(&refs)
 }
 
 pub fn append_later(wal: &Wal, records: &[Record]) -> Receiver<Result<(), Failure>> {

@@ -8,15 +8,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use daybook_sim::FaultDisk;
 use daybook_types::{Lsn, Term};
-use daybook_wal::{Options, Record, SyncPolicy, Wal};
+use daybook_wal::{Failure, Options, Record, SyncPolicy, Wal};
 use proptest::prelude::*;
 
-use crate::fixture::{all, append, append_durably, dir, open, open_without_spares, options, record};
+use crate::fixture::{all, append, append_alone, append_durably, dir, open, open_without_spares, options, record};
 
 #[derive(Clone, Debug)]
 enum Action {
     Append(Vec<usize>),
     AppendDurably(Vec<usize>),
+    AppendAlone(Vec<usize>),
     Truncate(prop::sample::Index),
     Purge(prop::sample::Index),
     Skip(u64),
@@ -77,6 +78,7 @@ fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
         8 => lengths().prop_map(Action::Append),
         4 => lengths().prop_map(Action::AppendDurably),
+        4 => lengths().prop_map(Action::AppendAlone),
         2 => any::<prop::sample::Index>().prop_map(Action::Truncate),
         2 => any::<prop::sample::Index>().prop_map(Action::Purge),
         1 => (1..50_u64).prop_map(Action::Skip),
@@ -98,7 +100,7 @@ impl Life {
     fn run(&mut self, disk: &FaultDisk, mut wal: Wal, actions: &[Action], term: u64, policy: SyncPolicy) -> Wal {
         for action in actions {
             match action {
-                Action::Append(lengths) | Action::AppendDurably(lengths) => {
+                Action::Append(lengths) | Action::AppendDurably(lengths) | Action::AppendAlone(lengths) => {
                     let first = self.model.next();
                     let records: Vec<_> =
                         lengths.iter().zip(first..).map(|(length, lsn)| record(term, lsn, *length)).collect();
@@ -110,12 +112,17 @@ impl Life {
                         self.all_certain();
                     } else {
                         let (certain, steps) = (self.certain.clone(), self.steps.len());
-                        append(&wal, &records, move |result| {
+                        let on_durable = move |result: Result<(), Failure>| {
                             if result.is_ok() && policy == SyncPolicy::Always {
-                                certain.fetch_max(steps, Ordering::SeqCst);
+                                let before = certain.fetch_max(steps, Ordering::SeqCst);
+                                assert!(before <= steps, "told of a later append first");
                             }
-                        })
-                        .unwrap();
+                        };
+                        if matches!(action, Action::AppendAlone(_)) {
+                            append_alone(&wal, &records, on_durable).unwrap();
+                        } else {
+                            append(&wal, &records, on_durable).unwrap();
+                        }
                     }
                 }
                 Action::Truncate(at) => {
