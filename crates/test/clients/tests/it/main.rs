@@ -17,6 +17,7 @@ mod many_topics;
 mod positions;
 mod process;
 mod proxy;
+mod raw;
 mod reading;
 mod records;
 mod restart;

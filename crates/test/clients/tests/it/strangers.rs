@@ -3,14 +3,14 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-use crate::broker::{PATIENCE, new_topic, shared};
+use crate::broker::{new_topic, shared};
+use crate::raw::{call, connect, frame, header};
 use crate::reading::{contents, read_all};
 use crate::writing::{Content, producer, write};
 
 /// What came back until the server closed the connection.
 fn answer_until_closed(bytes: &[u8]) -> Vec<u8> {
-    let mut stream = TcpStream::connect(shared()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut stream = connect(shared());
     // The server may close before it has read everything.
     let _ = stream.write_all(bytes);
     let mut answer = Vec::new();
@@ -19,15 +19,6 @@ fn answer_until_closed(bytes: &[u8]) -> Vec<u8> {
         Err(error) if error.kind() == ErrorKind::ConnectionReset => answer,
         Err(error) => panic!("the connection stays open: {error}, after {answer:?}"),
     }
-}
-
-fn frame(body: &[u8]) -> Vec<u8> {
-    [&(body.len() as u32).to_be_bytes()[..], body].concat()
-}
-
-/// API key, version, correlation id 7, no client id.
-fn header(key: i16, version: i16) -> Vec<u8> {
-    [&key.to_be_bytes()[..], &version.to_be_bytes(), &7_i32.to_be_bytes(), &(-1_i16).to_be_bytes()].concat()
 }
 
 #[test]
@@ -83,23 +74,16 @@ fn who_goes_in_the_middle_of_a_frame_harms_nobody() {
 
 #[test]
 fn a_connection_survives_asking_in_a_version_that_is_not_supported() {
-    let mut stream = TcpStream::connect(shared()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    const UNSUPPORTED_VERSION: i16 = 35;
+    let mut stream = connect(shared());
     let mut ask = |version: i16| {
         let request = match version {
-            0 => frame(&header(18, 0)),
+            0 => header(18, 0),
             // With what newer versions would have; nobody can know.
-            _ => frame(&[&header(18, version)[..], &[0, 2, b'x', 2, b'1', 0]].concat()),
+            _ => [&header(18, version)[..], &[0, 2, b'x', 2, b'1', 0]].concat(),
         };
-        stream.write_all(&request).unwrap();
-        let mut length = [0; 4];
-        stream.read_exact(&mut length).unwrap();
-        let mut answer = vec![0; u32::from_be_bytes(length) as usize];
-        stream.read_exact(&mut answer).unwrap();
-        assert_eq!(answer[..4], 7_i32.to_be_bytes());
-        i16::from_be_bytes([answer[4], answer[5]])
+        call(&mut stream, &request).i16()
     };
-    const UNSUPPORTED_VERSION: i16 = 35;
     assert_eq!(ask(999), UNSUPPORTED_VERSION);
     assert_eq!(ask(0), 0);
     assert_eq!(ask(999), UNSUPPORTED_VERSION);

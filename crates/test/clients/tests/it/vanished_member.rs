@@ -2,58 +2,56 @@
 
 use std::sync::Arc;
 
-use bytes::{BufMut, Bytes, BytesMut};
-use daybook_kafka_client::{Wire, WireOptions};
-use kafka_protocol::messages::join_group_request::JoinGroupRequestProtocol;
-use kafka_protocol::messages::{GroupId, JoinGroupRequest, JoinGroupResponse, SyncGroupRequest};
-use kafka_protocol::protocol::StrBytes;
-
-use crate::broker::{block_on, new_topic, shared, unique};
+use crate::broker::{new_topic, shared, unique};
 use crate::group_rebalance::{Ledger, Member};
+use crate::raw::{bytes, call, connect, header, string};
 use crate::writing::{Content, producer, write};
 
 const MEMBER_ID_REQUIRED: i16 = 79;
-
-fn text(text: &str) -> StrBytes {
-    StrBytes::from_string(text.to_owned())
-}
+const SESSION_TIMEOUT_MS: i32 = 6_000;
+const REBALANCE_TIMEOUT_MS: i32 = 60_000;
+/// No instance id: the member isn't static.
+const NULL: [u8; 2] = (-1_i16).to_be_bytes();
+const ONE: [u8; 4] = 1_i32.to_be_bytes();
+const NONE: [u8; 4] = 0_i32.to_be_bytes();
 
 /// A consumer's subscription to one topic: a version, topics, no user data.
-fn subscription(topic: &str) -> Bytes {
-    let mut bytes = BytesMut::new();
-    bytes.put_i16(0);
-    bytes.put_i32(1);
-    bytes.put_i16(topic.len() as i16);
-    bytes.put_slice(topic.as_bytes());
-    bytes.put_i32(-1);
-    bytes.freeze()
+fn subscription(topic: &str) -> Vec<u8> {
+    [&[0, 0][..], &ONE, &string(topic), &(-1_i32).to_be_bytes()].concat()
+}
+
+/// JoinGroup, version 5.
+fn join(group: &str, member: &str, topic: &str) -> Vec<u8> {
+    let protocol = [string("range"), bytes(&subscription(topic))].concat();
+    let timeouts = [SESSION_TIMEOUT_MS.to_be_bytes(), REBALANCE_TIMEOUT_MS.to_be_bytes()].concat();
+    [&header(11, 5)[..], &string(group), &timeouts, &string(member), &NULL, &string("consumer"), &ONE, &protocol]
+        .concat()
+}
+
+/// SyncGroup, version 3.
+fn sync(group: &str, generation: i32, member: &str) -> Vec<u8> {
+    [&header(14, 3)[..], &string(group), &generation.to_be_bytes(), &string(member), &NULL, &NONE].concat()
 }
 
 /// Joins as a consumer does, and is gone.
-async fn join_and_vanish(group: &str, topic: &str) {
-    let mut wire = Wire::connect(shared(), WireOptions::default()).await.unwrap();
-    let protocol = JoinGroupRequestProtocol::default().with_name(text("range")).with_metadata(subscription(topic));
-    let request = JoinGroupRequest::default()
-        .with_group_id(GroupId(text(group)))
-        .with_session_timeout_ms(6_000)
-        .with_rebalance_timeout_ms(60_000)
-        .with_protocol_type(text("consumer"))
-        .with_protocols(vec![protocol]);
-    let answer: JoinGroupResponse = wire.call(&request).await.unwrap();
-    assert_eq!(answer.error_code, MEMBER_ID_REQUIRED);
-    let request = request.with_member_id(answer.member_id);
-    let answer = wire.call(&request).await.unwrap();
-    assert_eq!(answer.error_code, 0);
-    assert_ne!(answer.leader, answer.member_id, "the one who was there first leads");
-    let request = SyncGroupRequest::default()
-        .with_group_id(GroupId(text(group)))
-        .with_generation_id(answer.generation_id)
-        .with_member_id(answer.member_id.clone())
-        .with_protocol_type(answer.protocol_type.clone())
-        .with_protocol_name(answer.protocol_name.clone());
-    let answer = wire.call(&request).await.unwrap();
-    assert_eq!(answer.error_code, 0);
-    assert!(!answer.assignment.is_empty(), "it was assigned something");
+fn join_and_vanish(group: &str, topic: &str) {
+    let mut stream = connect(shared());
+    let mut answer = call(&mut stream, &join(group, "", topic));
+    let (_throttle_ms, code) = (answer.i32(), answer.i16());
+    assert_eq!(code, MEMBER_ID_REQUIRED);
+    let (_generation, _protocol, _leader, member) = (answer.i32(), answer.string(), answer.string(), answer.string());
+
+    let mut answer = call(&mut stream, &join(group, &member, topic));
+    let (_throttle_ms, code) = (answer.i32(), answer.i16());
+    assert_eq!(code, 0);
+    let (generation, protocol, leader) = (answer.i32(), answer.string(), answer.string());
+    assert_eq!(protocol, "range");
+    assert_ne!(leader, member, "the one who was there first leads");
+
+    let mut answer = call(&mut stream, &sync(group, generation, &member));
+    let (_throttle_ms, code, assignment_bytes) = (answer.i32(), answer.i16(), answer.i32());
+    assert_eq!(code, 0);
+    assert!(assignment_bytes > 0, "it was assigned something");
 }
 
 #[test]
@@ -63,7 +61,7 @@ fn the_others_take_over_what_a_vanished_member_had() {
     let ledger = Arc::new(Ledger::default());
     let member = Member::join("stays", &group, &topic, &ledger, &[("partition.assignment.strategy", "range")]);
     ledger.await_shares(&[(&member, 4)]);
-    block_on(join_and_vanish(&group, &topic));
+    join_and_vanish(&group, &topic);
     ledger.await_shares(&[(&member, 2)]);
     ledger.await_shares(&[(&member, 4)]);
     for partition in 0..4 {
