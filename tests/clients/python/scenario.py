@@ -5,6 +5,8 @@ one line a scenario, `RESULT name pass|fail|skip seconds [reason]`, preceded for
 open with a bar; `../run` reads it.
 """
 
+import faulthandler
+import signal
 import sys
 import time
 import traceback
@@ -78,6 +80,7 @@ def main(make_client):
     if sys.argv[1] == "--list":
         print(*SCENARIOS, sep="\n")
         return
+    faulthandler.register(signal.SIGQUIT)
     bootstrap, asked = sys.argv[1], sys.argv[2:]
     failed = False
     for name, run in SCENARIOS.items():
