@@ -7,13 +7,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use daybook_test_server::eventually;
 use parking_lot::Mutex;
 use rdkafka::client::ClientContext;
-use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Rebalance};
 use rdkafka::message::Message;
 use rdkafka::{Offset, TopicPartitionList};
@@ -138,13 +138,7 @@ struct Context {
     ledger: Arc<Ledger>,
 }
 
-impl ClientContext for Context {
-    fn log(&self, _level: RDKafkaLogLevel, fac: &str, message: &str) {
-        if fac.contains("OFFSET") || fac.contains("VALID") || message.contains("reset") {
-            self.ledger.inner.lock().history.push(format!("{}: {fac} {message}", self.name));
-        }
-    }
-}
+impl ClientContext for Context {}
 
 impl ConsumerContext for Context {
     fn pre_rebalance(&self, consumer: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
@@ -172,7 +166,8 @@ impl ConsumerContext for Context {
 pub struct Member {
     pub name: String,
     is_leaving: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    /// Disconnected once the consumer is closed.
+    has_left: Receiver<()>,
 }
 
 impl Member {
@@ -185,12 +180,12 @@ impl Member {
         for (key, value) in settings {
             config.set(*key, *value);
         }
-        config.set("debug", "topic,cgrp,consumer").set_log_level(RDKafkaLogLevel::Debug);
         let context = Context { name: name.to_owned(), topic: topic.to_owned(), ledger: Arc::clone(ledger) };
         let consumer: BaseConsumer<Context> = config.create_with_context(context).unwrap();
         consumer.subscribe(&[topic]).unwrap();
         let is_leaving = Arc::new(AtomicBool::new(false));
-        let thread = std::thread::spawn({
+        let (leaving, has_left) = channel();
+        std::thread::spawn({
             let (name, ledger, is_leaving) = (name.to_owned(), Arc::clone(ledger), Arc::clone(&is_leaving));
             move || {
                 while !is_leaving.load(Ordering::Relaxed) {
@@ -200,21 +195,19 @@ impl Member {
                         Some(Err(error)) => ledger.fault(format!("{name}: {error}")),
                     }
                 }
+                drop(consumer);
+                drop(leaving);
             }
         });
-        Self { name: name.to_owned(), is_leaving, thread: Some(thread) }
+        Self { name: name.to_owned(), is_leaving, has_left }
     }
 }
 
 impl Drop for Member {
     fn drop(&mut self) {
         self.is_leaving.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-            && !std::thread::panicking()
-        {
-            panic!("{} failed", self.name);
-        }
+        let has_left = self.has_left.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Disconnected);
+        assert!(has_left || std::thread::panicking(), "{} doesn't get its consumer closed", self.name);
     }
 }
 

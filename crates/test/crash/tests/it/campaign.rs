@@ -111,14 +111,15 @@ impl Campaign {
             .set("wal.sync", self.sync)
             .set("wal.segment_bytes", "1048576")
             .set("checkpoint.wal_bytes", "1048576")
-            .set("checkpoint.interval_ms", "100");
+            .set("checkpoint.interval_ms", "100")
+            .set("log.level", "info,daybook_shard=debug");
         let mut server = launch.start().map_err(|error| error.to_string())?;
         let launch = launch.at(&server);
         let shared = Arc::new(make_places(server.kafka()).await?);
         let mut clients = Clients::new(seed, shared.places.len() as u32);
         let mut dice = StdRng::seed_from_u64(seed);
         let mut start_time = Duration::from_millis(300);
-        let (mut torn, mut kills_in_start) = (0, 0);
+        let (mut torn, mut kills_in_start, mut checkpoints) = (0, 0, 0);
         let (mut loading, mut starting, mut verifying) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
         let mut kill = 0;
         while kill < kills {
@@ -129,6 +130,7 @@ impl Campaign {
             std::thread::sleep(Duration::from_micros(dice.random_range(0..DELAY_MICROS_MAX)));
             loading += load_begin.elapsed();
             let log = server.kill().stderr;
+            checkpoints += log.matches("checkpoint written").count();
             kill += 1;
             clients = running.join().await.map_err(|fault| format!("before kill {kill}: {fault}; it said:\n{log}"))?;
 
@@ -164,8 +166,9 @@ impl Campaign {
         let server = launch.start().map_err(|error| format!("after an orderly stop: {error}"))?;
         clients.verify(&shared, true).await.map_err(|fault| explain("after an orderly stop", fault, &server))?;
         let acknowledged = shared.acknowledged.load(Ordering::Relaxed);
+        assert!(checkpoints > 0, "no kill can have met a checkpoint, as there was none");
         println!(
-            "{}: {acknowledged} records acknowledged over {kill} kills, {kills_in_start} of them while starting, {torn} torn tails; {loading:.1?} under load, {starting:.1?} starting, {verifying:.1?} verifying",
+            "{}: {acknowledged} records acknowledged over {kill} kills, {kills_in_start} of them while starting, {torn} torn tails, {checkpoints} checkpoints; {loading:.1?} under load, {starting:.1?} starting, {verifying:.1?} verifying",
             self.name
         );
         Ok(())
