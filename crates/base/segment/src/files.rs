@@ -55,6 +55,20 @@ impl Segment {
     pub(crate) fn new(ends: SegmentEnds) -> Self {
         Self { ends, seen: Arc::default() }
     }
+
+    /// A segment that this process wrote.
+    fn appended(ends: SegmentEnds) -> Self {
+        let mut segment = Self::new(SegmentEnds { data_bytes: 0, ..ends });
+        segment.grow(ends);
+        segment
+    }
+
+    /// This process has written more. Its bytes were checked when they came, and the kernel still has them: reading them back
+    /// now would show nothing new.
+    fn grow(&mut self, ends: SegmentEnds) {
+        self.seen.checked.lock().insert(self.ends.data_bytes..ends.data_bytes);
+        self.ends = ends;
+    }
 }
 
 impl PartitionFiles {
@@ -112,8 +126,8 @@ impl PartitionFiles {
         let mut visible = self.visible.write();
         for ends in pending.segments {
             match visible.last_mut() {
-                Some(last) if last.ends.base_offset == ends.base_offset => last.ends = ends,
-                _ => visible.push(Segment::new(ends)),
+                Some(last) if last.ends.base_offset == ends.base_offset => last.grow(ends),
+                _ => visible.push(Segment::appended(ends)),
             }
         }
     }

@@ -6,8 +6,8 @@
 //! the new records to readers. After a crash [`PartitionStore::restore`] cuts the files to the ends that were committed last, so
 //! what a file holds beyond them was never there.
 //!
-//! Nothing damaged is served: before a range of a file is first handed out, its checksums and the order of its offsets are
-//! checked. The index is a hint: where it is missing or wrong, the segment is scanned from its start.
+//! Nothing damaged is served: before a range of a file that another process wrote is first handed out, its checksums and the order
+//! of its offsets are checked; what this process appended was checked before. The index is a hint: where it is missing or wrong, the segment is scanned from its start.
 
 mod append;
 mod ends;
