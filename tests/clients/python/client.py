@@ -53,6 +53,9 @@ class Client:
     """One scenario's view of the server. Names it hands out are new in every run."""
 
     lacks: dict[str, str] = {}
+    # Whether a member that commits when it is told to give a partition up has then seen all that it will see of it. If
+    # not, what was under way is read again by the next owner.
+    reads_once = True
     # How many topics are many.
     many = 200
     # Some libraries refuse to send what the protocol allows.

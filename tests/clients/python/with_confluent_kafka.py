@@ -211,11 +211,15 @@ class Member(client.Member):
     def run(self):
         try:
             while not self.stop.is_set():
-                for message in self.consumer.consume(500, 0.05):
-                    if message.error():
-                        raise KafkaException(message.error())
-                    self.note(message.partition(), message.offset())
-                    self.next[message.partition()] = message.offset() + 1
+                # One at a time: a call that gathers several may be told to give up a partition in between, and hand
+                # over records of it that on_revoke knew nothing of.
+                message = self.consumer.poll(0.05)
+                if message is None:
+                    continue
+                if message.error():
+                    raise KafkaException(message.error())
+                self.note(message.partition(), message.offset())
+                self.next[message.partition()] = message.offset() + 1
             self.commit(list(self.next))
         finally:
             self.consumer.close()
