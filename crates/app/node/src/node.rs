@@ -1,5 +1,6 @@
 //! Start and stop.
 
+use std::io::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
@@ -114,7 +115,7 @@ pub fn serve(settings: &Settings) -> anyhow::Result<()> {
             _ = terminate.recv() => return Ok(()),
             _ = interrupt.recv() => return Ok(()),
         };
-        println!("daybook ready kafka={} http={} data={}", node.kafka, node.http, settings.data.display());
+        announce(&node, settings)?;
         let signal = tokio::select! {
             _ = terminate.recv() => "SIGTERM",
             _ = interrupt.recv() => "SIGINT",
@@ -124,6 +125,22 @@ pub fn serve(settings: &Settings) -> anyhow::Result<()> {
         tracing::info!("stopped");
         Ok(())
     })
+}
+
+/// The one line on standard output: scripts wait for it.
+fn announce(node: &Node, settings: &Settings) -> anyhow::Result<()> {
+    let status = node.shard.status().borrow().clone();
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        wal_sync = ?settings.wal.sync,
+        term = status.term.0,
+        checkpoint_lsn = status.checkpoint.0,
+        "serving"
+    );
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "daybook ready kafka={} http={} data={}", node.kafka, node.http, settings.data.display())
+        .and_then(|()| out.flush())
+        .context("can't write the ready line to standard output")
 }
 
 fn install_metrics() -> anyhow::Result<PrometheusHandle> {
