@@ -131,3 +131,6 @@ pub(crate) fn check_leader_epoch(asked: i32, current: LeaderEpoch) -> Result<(),
 pub(crate) fn asks_for_leader(error: ErrorCode) -> bool {
     matches!(error, ErrorCode::NotLeaderOrFollower | ErrorCode::FencedLeaderEpoch)
 }
+
+#[cfg(test)]
+mod tests;

@@ -203,6 +203,41 @@ async fn limits_hold_but_for_the_first_batch() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn records_come_from_files_and_memory_as_from_one_log() {
+    let node = Node::start(options()).await;
+    let mut client = node.connect().await;
+    client.create_topic("t", 1, &[]).await;
+    let value = |at: usize| format!("{at:06}").repeat(200).into_bytes();
+    let batch_from = |from: usize| {
+        let values: Vec<Vec<u8>> = (from..from + 100).map(value).collect();
+        batch(&values.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    };
+    for from in (0..2000).step_by(100) {
+        assert_eq!(client.produce("t", 0, batch_from(from)).await.base_offset, from as i64);
+    }
+    let node = node.restart(options()).await;
+    let mut client = node.connect().await;
+    for from in (2000..3000).step_by(100) {
+        assert_eq!(client.produce("t", 0, batch_from(from)).await.base_offset, from as i64);
+    }
+    let expected: Vec<(i64, Vec<u8>)> = (0..3000).map(|at| (at as i64, value(at))).collect();
+    let mut request = fetch_request("t", &[(0, 0)]);
+    request.topics[0].partitions[0].partition_max_bytes = i32::MAX;
+    assert_eq!(values(only(client.call(11, &request).await).records), expected);
+    // In steps, each from the middle of a batch.
+    request.topics[0].partitions[0].partition_max_bytes = 300_000;
+    let mut found = Vec::new();
+    while found.len() < expected.len() {
+        request.topics[0].partitions[0].fetch_offset = found.len() as i64;
+        let next = values(only(client.call(11, &request).await).records);
+        let known = found.len() as i64;
+        found.extend(next.into_iter().filter(|(offset, _)| *offset >= known).take(150));
+        assert!(found.len() as i64 > known, "nothing from {known} on");
+    }
+    assert_eq!(found, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_session_tells_only_what_is_new() {
     let (_node, mut client, _) = node_with_records(1).await;
     let full = client.call(11, &fetch_request("t", &[(0, 1), (1, 0)]).with_session_epoch(0)).await;

@@ -39,7 +39,7 @@ pub struct Node {
     shard: Shard,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 /// Options of tests: what a default would let wait or hide is short and plain.
@@ -49,12 +49,15 @@ pub fn options() -> Options {
 
 impl Node {
     pub async fn start(options: Options) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary directory");
+        Self::start_in(tempfile::tempdir().expect("a temporary directory"), options).await
+    }
+
+    async fn start_in(dir: TempDir, options: Options) -> Self {
         let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(dir.path()).expect("the directory opens"));
         let wal = daybook_wal::Options { segment_bytes: 4 * 1024 * 1024, ..daybook_wal::Options::default() };
         let storage_options = StorageOptions { wal, kv: daybook_kv::Options::default() };
-        let storage = Storage::open(&disk, dir.path(), Path::new("shard-0"), storage_options).expect("it is empty");
-        let state = ShardState::restore(&storage.kv).expect("it is empty");
+        let storage = Storage::open(&disk, dir.path(), Path::new("shard-0"), storage_options).expect("it is sound");
+        let state = ShardState::restore(&storage.kv).expect("it is sound");
         let reader = Reader::new(state.posted(), Arc::clone(&storage.files));
         let shard_options = ShardOptions {
             node: NodeId(0),
@@ -72,7 +75,7 @@ impl Node {
         let serving = tokio::spawn(server.run(async move {
             let _ = stopped.await;
         }));
-        Self { port, shard, stop, serving, _dir: dir }
+        Self { port, shard, stop, serving, dir }
     }
 
     pub async fn connect(&self) -> Client {
@@ -80,11 +83,17 @@ impl Node {
         Client { stream, next_correlation_id: AtomicI32::new(1) }
     }
 
-    /// Stops serving connections; the shard goes on.
-    pub async fn stop_serving(self) {
+    /// Stops in order; the shard takes a last checkpoint.
+    pub async fn stop(self) -> TempDir {
         drop(self.stop);
         timeout(PATIENCE, self.serving).await.expect("it stops").expect("it doesn't panic");
         self.shard.stop().await;
+        self.dir
+    }
+
+    /// Stops and starts again: all that was in memory is in files then.
+    pub async fn restart(self, options: Options) -> Self {
+        Self::start_in(self.stop().await, options).await
     }
 }
 

@@ -22,7 +22,7 @@ async fn every_api_answers_in_every_version() {
             check_answer(&mut client, api, version, number).await;
         }
     }
-    node.stop_serving().await;
+    node.stop().await;
 }
 
 async fn check_answer(client: &mut Client, api: ApiKey, version: i16, number: i32) {
