@@ -1,4 +1,5 @@
-//! One writer, one record at a time, durable: the WAL beside bare pwrite and fdatasync on a preallocated file of the same disk.
+//! One writer, one record at a time, durable: the WAL beside bare pwrite and fdatasync on a preallocated file of the
+//! same disk.
 //!
 //! `cargo bench -p daybook-wal`; the files lie in the system's directory for temporary files (`TMPDIR`).
 

@@ -1,7 +1,8 @@
-//! One writer, one record of 1 KiB at a time, durable, as a share of what bare pwrite and fdatasync do. The two take turns in short bursts, so that
-//! whatever else the machine does falls on both alike.
+//! One writer, one record of 1 KiB at a time, durable, as a share of what bare pwrite and fdatasync do. The two take
+//! turns in short bursts, so that whatever else the machine does falls on both alike.
 //!
-//! `cargo bench -p daybook-wal --bench ratio [-- <bursts>]`; the files lie in the system's directory for temporary files (`TMPDIR`).
+//! `cargo bench -p daybook-wal --bench ratio [-- <bursts>]`; the files lie in the system's directory for temporary
+//! files (`TMPDIR`).
 
 #![allow(clippy::unwrap_used)]
 

@@ -78,7 +78,8 @@ pub(crate) fn find_segments(disk: &dyn Disk, paths: &[PathBuf]) -> Result<Vec<Fo
     Ok(segments)
 }
 
-/// A segment gets its name only once its header is durable and its length too; so what doesn't fit here is damage, never a torn tail.
+/// A segment gets its name only once its header is durable and its length too; so what doesn't fit here is damage,
+/// never a torn tail.
 pub(crate) fn inspect<'a>(path: &Path, source: Source<'a>) -> Result<FoundSegment<'a>, OpenError> {
     let named_lsn = || {
         let name = path.file_name()?.to_str()?;

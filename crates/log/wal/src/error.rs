@@ -7,8 +7,8 @@ use daybook_types::{FaultKind, Lsn};
 use daybook_world::DiskError;
 use thiserror::Error;
 
-/// Why a change to the log wasn't made durable. After a failed write or sync every waiting and every later change gets the same,
-/// until the log is opened anew.
+/// Why a change to the log wasn't made durable. After a failed write or sync every waiting and every later change gets
+/// the same, until the log is opened anew.
 #[derive(Clone, Debug, Error)]
 #[error(transparent)]
 pub struct Failure(Arc<FailureCause>);

@@ -1,12 +1,8 @@
 //! The bytes of a segment file: header and record headers, made and read. Drawn in `docs/formats/wal.md`.
 //!
-//! All integers are little-endian. Every record begins at a multiple of [`ALIGN`], so that a search after a damaged one knows
-//! where to look. A record's checksum starts from its segment's header checksum, so the bytes of another segment, be
-//! they remnants of the file's former use or a copy inside a payload, never pass for records of this one.
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests;
+//! All integers are little-endian. Every record begins at a multiple of [`ALIGN`], so that a search after a damaged one
+//! knows where to look. A record's checksum starts from its segment's header checksum, so the bytes of another segment,
+//! be they remnants of the file's former use or a copy inside a payload, never pass for records of this one.
 
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
@@ -108,8 +104,8 @@ impl SegmentHeader {
         if bytes[0..8] != MAGIC || crc != crc_fast::crc32_iscsi(&bytes[..60]) {
             return Err(HeaderFault::Damaged);
         }
-        // After the checksum, so that a flipped bit isn't taken for a newer version. Magic, version and the checksum keep
-        // their places in every version.
+        // After the checksum, so that a flipped bit isn't taken for a newer version. Magic, version and the checksum
+        // keep their places in every version.
         match u32_at(bytes, 8) {
             FORMAT_VERSION => {}
             version => return Err(HeaderFault::Version(version)),
@@ -141,8 +137,8 @@ pub(crate) enum What {
     Truncate = 2,
     /// From here on nothing at or below this term and LSN is kept; beyond the last entry, the log goes on after it.
     Purge = 3,
-    /// Nothing but its `synced`; closes a log, so that damage to the last entries can be told from a torn tail. Also stands in
-    /// a segment that was left before it had a record, since each has at least one.
+    /// Nothing but its `synced`; closes a log, so that damage to the last entries can be told from a torn tail. Also
+    /// stands in a segment that was left before it had a record, since each has at least one.
     Mark = 4,
 }
 
@@ -249,3 +245,7 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,8 +1,8 @@
 //! Where each entry lies: the one thing in memory that grows with the log, by four bytes an entry.
 //!
-//! Knows no disk: it is told of segments and records, by recovery and by the writer alike, so that both come to the same picture.
-//! The LSNs of the entries kept rise without gaps from segment to segment; what a truncation took is out of the picture at once,
-//! though its bytes stay in the file.
+//! Knows no disk: it is told of segments and records, by recovery and by the writer alike, so that both come to the
+//! same picture. The LSNs of the entries kept rise without gaps from segment to segment; what a truncation took is out
+//! of the picture at once, though its bytes stay in the file.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -126,7 +126,8 @@ impl Index {
             segment.base = next;
         }
         self.last = last;
-        // Recovery may begin at a segment whose header names an entry that a truncation took later; what lay below was purged.
+        // Recovery may begin at a segment whose header names an entry that a truncation took later; what lay below was
+        // purged.
         if self.purged.map(|(_, lsn)| lsn) > last.map(|(_, lsn)| lsn) {
             self.purged = last;
         }
@@ -170,7 +171,8 @@ impl Index {
         segment.end - u64::from(segment.positions[offset]) + later
     }
 
-    /// Entries from `from` to at most `to` (exclusive) that lie in one segment within `bytes_max`, or one that is larger.
+    /// Entries from `from` to at most `to` (exclusive) that lie in one segment within `bytes_max`, or one that is
+    /// larger.
     pub(crate) fn run(&self, from: Lsn, to: Lsn, bytes_max: usize) -> Option<Run> {
         let (number, offset) = self.locate(from)?;
         let segment = &self.segments[number];

@@ -1,12 +1,14 @@
 //! The write-ahead log of one shard: the Raft log's durable bytes, and the only thing fsynced for a write.
 //!
-//! Append-only segment files of fixed length, made ahead and used again; what each byte means is drawn in `docs/formats/wal.md`.
-//! Here begins a reader at [`Wal`], which puts together: `writer` (records into segments), `sync` (one fdatasync for all that waits), `spare` (the
-//! next segment, ready before it is needed), `index` (where each entry lies), `read`, and on the way up `walk` and `recovery`.
+//! Append-only segment files of fixed length, made ahead and used again; what each byte means is drawn in
+//! `docs/formats/wal.md`. Here begins a reader at [`Wal`], which puts together: `writer` (records into segments),
+//! `sync` (one fdatasync for all that waits), `spare` (the next segment, ready before it is needed), `index` (where
+//! each entry lies), `read`, and on the way up `walk` and `recovery`.
 //!
 //! What holds:
 //!
-//! - What was reported durable is there after any crash or power cut, or opening says which file, byte and LSN is damaged.
+//! - What was reported durable is there after any crash or power cut, or opening says which file, byte and LSN is
+//!   damaged.
 //! - A torn tail (never durable) is cut with a line in the log. Damage changes nothing on disk.
 //! - After a failed write or sync nothing more is written; reads go on.
 //! - This crate knows neither Raft nor what an entry means.

@@ -19,8 +19,8 @@ pub struct Options {
 pub enum SyncPolicy {
     /// Once an fdatasync covers it.
     Always,
-    /// Once the operating system has it: a power cut may lose the last moments, a crash of the process can't. The file is
-    /// still synced now and then (each [`OS_SYNC_BYTES`], at the end of a segment, on truncation, purge and close).
+    /// Once the operating system has it: a power cut may lose the last moments, a crash of the process can't. The file
+    /// is still synced now and then (each [`OS_SYNC_BYTES`], at the end of a segment, on truncation, purge and close).
     Os,
 }
 

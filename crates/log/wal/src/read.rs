@@ -1,7 +1,7 @@
 //! Reading entries back, from any thread, while the log is written.
 //!
-//! The index says where; the bytes are read without a lock and checked. A segment may be freed and its file used again in the
-//! meantime: then the check fails, and a second look at the index tells that from damage.
+//! The index says where; the bytes are read without a lock and checked. A segment may be freed and its file used again
+//! in the meantime: then the check fails, and a second look at the index tells that from damage.
 
 use bytes::Bytes;
 use daybook_types::{Lsn, Term};

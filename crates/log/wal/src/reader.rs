@@ -57,7 +57,8 @@ impl<'a> Reader<'a> {
         self.length
     }
 
-    /// All that is in the window from `at` on: at least `least` bytes (not more than fit a window), fewer only at the end.
+    /// All that is in the window from `at` on: at least `least` bytes (not more than fit a window), fewer only at the
+    /// end.
     pub(crate) fn from(&mut self, at: u64, least: usize) -> Result<&[u8], DiskError> {
         let end = self.start + self.filled as u64;
         let wanted = (at + least as u64).min(self.length);

@@ -1,9 +1,10 @@
 //! From the files of a directory to a log that can be written on: walk, cut what is torn, make durable what is whole.
 //!
-//! Order matters. Damage is reported before anything is changed. A torn tail is wiped and later segments are gone durably before
-//! the first new record can be written, so that no remnant ever continues a new record. What is found whole may so far be
-//! only in the page cache, after a kill or, worse, after an fdatasync that failed: then the kernel takes the pages for clean and syncing
-//! again would write nothing. Hence what no later record vouches for is written once more and synced before it counts as durable.
+//! Order matters. Damage is reported before anything is changed. A torn tail is wiped and later segments are gone
+//! durably before the first new record can be written, so that no remnant ever continues a new record. What is found
+//! whole may so far be only in the page cache, after a kill or, worse, after an fdatasync that failed: then the kernel
+//! takes the pages for clean and syncing again would write nothing. Hence what no later record vouches for is written
+//! once more and synced before it counts as durable.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -226,8 +227,8 @@ fn apply_control(index: &mut Index, what: What, log_id: Option<LogId>, end: u64)
     }
 }
 
-/// Makes the log end where its whole records end. The names are durable with the caller's sync of the directory; until then the same would
-/// be found and cut again.
+/// Makes the log end where its whole records end. The names are durable with the caller's sync of the directory; until
+/// then the same would be found and cut again.
 fn cut(disk: &dyn Disk, files: &[Arc<SegmentFile>], torn: &TornTail) -> Result<Cut, DiskError> {
     static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
     let (here, later) = (&files[torn.segment], &files[torn.segment + 1..]);
@@ -252,7 +253,8 @@ fn cut(disk: &dyn Disk, files: &[Arc<SegmentFile>], torn: &TornTail) -> Result<C
     Ok(Cut { file: here.path.clone(), byte: torn.at, bytes })
 }
 
-/// Recovers one segment from its bytes alone: the pure core of opening, for fuzzing. Changes nothing, panics on nothing.
+/// Recovers one segment from its bytes alone: the pure core of opening, for fuzzing. Changes nothing, panics on
+/// nothing.
 pub fn recover_bytes(bytes: &[u8]) -> Result<Recovered, OpenError> {
     let path = Path::new("bytes");
     let segment = inspect(path, Source::Bytes(bytes))?;

@@ -1,4 +1,5 @@
-//! Looking through a log that nobody serves, record by record, without changing a byte: for `daybook log verify` and `daybook log dump`.
+//! Looking through a log that nobody serves, record by record, without changing a byte: for `daybook log verify` and
+//! `daybook log dump`.
 
 use std::path::{Path, PathBuf};
 

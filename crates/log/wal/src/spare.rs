@@ -1,11 +1,12 @@
-//! The thread that has the next segment file ready before it is needed, and takes back those that aren't needed any more.
+//! The thread that has the next segment file ready before it is needed, and takes back those that aren't needed any
+//! more.
 //!
-//! A spare is a file of full length with nothing of use in it: zeros that were really written (so that an fdatasync of records
-//! need not convert extents), or the remnants of a former segment. Whatever fails here poisons nothing: the log has its current
-//! segment to write in, and a writer that finds no spare tries to make one itself.
+//! A spare is a file of full length with nothing of use in it: zeros that were really written (so that an fdatasync of
+//! records need not convert extents), or the remnants of a former segment. Whatever fails here poisons nothing: the log
+//! has its current segment to write in, and a writer that finds no spare tries to make one itself.
 //!
-//! Segments that are free lose their names oldest first, each durably before the next: so a power cut never leaves a hole in the log. And a
-//! file is used again only after that, so that its old name never leads to its new content.
+//! Segments that are free lose their names oldest first, each durably before the next: so a power cut never leaves a
+//! hole in the log. And a file is used again only after that, so that its old name never leads to its new content.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -57,9 +58,9 @@ struct State {
 impl Spares {
     /// Adopts the spares that are there, as far as they fit.
     ///
-    /// One kind never does: a file that a power cut has put back from segment to spare, records and all. The log would begin the lost
-    /// segment anew with the very same header, and those records would count again. It is known by a header that begins at or
-    /// after `next_seq`, the number of the next record.
+    /// One kind never does: a file that a power cut has put back from segment to spare, records and all. The log would
+    /// begin the lost segment anew with the very same header, and those records would count again. It is known by a
+    /// header that begins at or after `next_seq`, the number of the next record.
     pub(crate) fn open(
         disk: Arc<dyn Disk>,
         dir: &Path,

@@ -1,7 +1,8 @@
 //! The thread that makes what was written durable and tells those who wait.
 //!
-//! While one fdatasync runs, writers write on; the next one then covers all of that. A sync that failed is never repeated: the
-//! kernel may have thrown the dirty pages away, so the next would claim a success that isn't one. Any failure poisons the log for good.
+//! While one fdatasync runs, writers write on; the next one then covers all of that. A sync that failed is never
+//! repeated: the kernel may have thrown the dirty pages away, so the next would claim a success that isn't one. Any
+//! failure poisons the log for good.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -178,8 +179,8 @@ impl Syncer {
     }
 
     /// Makes all written so far durable on the caller's thread, if no sync runs and nobody waits for one; else has
-    /// `on_durable` called as `call_when_durable` does. For a writer that is alone, two threads that wake each other cost
-    /// as much as a fast disk.
+    /// `on_durable` called as `call_when_durable` does. For a writer that is alone, two threads that wake each other
+    /// cost as much as a fast disk.
     pub(crate) fn sync_here(&self, on_durable: OnDurable) -> Result<(), Failure> {
         let mut state = self.state.lock();
         self.check()?;

@@ -1,6 +1,7 @@
 //! The log as its users see it; puts the parts together.
 //!
-//! Locks, in the order they may be taken: writer, then index, then the syncer's or the spares' own. Callbacks run without any.
+//! Locks, in the order they may be taken: writer, then index, then the syncer's or the spares' own. Callbacks run
+//! without any.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,8 +26,8 @@ use crate::writer::{NewSegment, RecordRef, Shared, Writer, activate};
 
 /// The write-ahead log of one shard.
 ///
-/// Entries have consecutive LSNs; the first append to an empty log may have any. One process may have a directory open at a time; that is the
-/// caller's to ensure.
+/// Entries have consecutive LSNs; the first append to an empty log may have any. One process may have a directory open
+/// at a time; that is the caller's to ensure.
 #[derive(Debug)]
 pub struct Wal {
     disk: Arc<dyn Disk>,
@@ -124,9 +125,10 @@ impl Wal {
         Ok(())
     }
 
-    /// Appends entries in one write each segment, on the caller's thread. `on_durable` runs once all of them are durable: on the sync thread, which
-    /// it must not hold up and from which it must not append; under [`SyncPolicy::Os`] on the caller's thread, before this returns. If
-    /// this returns an error, `on_durable` isn't called.
+    /// Appends entries in one write each segment, on the caller's thread. `on_durable` runs once all of them are
+    /// durable: on the sync thread, which it must not hold up and from which it must not append; under
+    /// [`SyncPolicy::Os`] on the caller's thread, before this returns. If this returns an error, `on_durable` isn't
+    /// called.
     ///
     /// # Panics
     ///
@@ -139,8 +141,8 @@ impl Wal {
         self.append_as(records, on_durable, false)
     }
 
-    /// The same for a writer that has nothing else to do until the entries are durable: syncs on the caller's thread and calls
-    /// `on_durable` there, unless a sync runs already.
+    /// The same for a writer that has nothing else to do until the entries are durable: syncs on the caller's thread
+    /// and calls `on_durable` there, unless a sync runs already.
     pub fn append_alone(
         &self,
         records: &[RecordRef<'_>],
@@ -173,8 +175,8 @@ impl Wal {
         }
     }
 
-    /// Entries from `from` to `to` (exclusive), as many as there are and as fit `bytes_max` log bytes, but at least one; none
-    /// if `from` is beyond the end. Reads go on after a failure.
+    /// Entries from `from` to `to` (exclusive), as many as there are and as fit `bytes_max` log bytes, but at least
+    /// one; none if `from` is beyond the end. Reads go on after a failure.
     pub fn read(&self, from: Lsn, to: Lsn, bytes_max: usize) -> Result<Vec<Record>, ReadError> {
         read::read(&self.index, from, to, bytes_max)
     }
@@ -197,8 +199,8 @@ impl Wal {
         self.syncer.wait_until_durable()
     }
 
-    /// Drops all entries up to and with `lsn`, as far as there are. They can't be read any more on return; the segments that lie wholly
-    /// below are recycled or removed in the background, once it is durable.
+    /// Drops all entries up to and with `lsn`, as far as there are. They can't be read any more on return; the segments
+    /// that lie wholly below are recycled or removed in the background, once it is durable.
     pub fn purge_to(&self, lsn: Lsn) -> Result<(), Failure> {
         let writer = self.writer.lock();
         self.syncer.check()?;
@@ -215,8 +217,8 @@ impl Wal {
         }
     }
 
-    /// Drops all entries and goes on after the given one, which lies beyond the end: for a member that has installed a snapshot. Durable on return.
-    /// If the given one lies within the log, this is `purge_to`.
+    /// Drops all entries and goes on after the given one, which lies beyond the end: for a member that has installed a
+    /// snapshot. Durable on return. If the given one lies within the log, this is `purge_to`.
     pub fn skip_to(&self, term: Term, lsn: Lsn) -> Result<(), Failure> {
         let writer = self.writer.lock();
         self.syncer.check()?;
@@ -298,13 +300,15 @@ impl Wal {
         self.hard_state.lock().clone()
     }
 
-    /// Syncs what was written, says in the log that all of it is durable, and ends the threads. Dropping does the same, silently.
+    /// Syncs what was written, says in the log that all of it is durable, and ends the threads. Dropping does the same,
+    /// silently.
     pub fn close(mut self) -> Result<(), Failure> {
         self.shut()
     }
 
     fn shut(&mut self) -> Result<(), Failure> {
-        // The last owner may be a callback on one of our own threads, which can wait neither for itself nor for the other.
+        // The last owner may be a callback on one of our own threads, which can wait neither for itself nor for the
+        // other.
         let own_thread = self.threads.iter().any(|thread| thread.thread().id() == thread::current().id());
         let result = if own_thread || self.threads.is_empty() { Ok(()) } else { self.finish_writing() };
         self.syncer.stop();

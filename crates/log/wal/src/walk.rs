@@ -1,15 +1,13 @@
 //! Walking the records of a log as they lie in its segments, and judging the place where they end.
 //!
-//! The walk knows no writer and changes nothing; recovery, `scan` and the fuzz target use it alike. It ends in one of three ways:
+//! The walk knows no writer and changes nothing; recovery, `scan` and the fuzz target use it alike. It ends in one of
+//! three ways:
 //!
 //! - *End*: behind the last record nothing was begun.
 //! - *Torn*: behind the last record lie pieces of what was written and not yet synced.
-//! - *Damage*: something that was durable is missing, as records or segment headers written later say. A record's `synced`
-//!   is the highest number known durable when it was written; so a whole record with `synced` at or above the missing number is the proof.
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests;
+//! - *Damage*: something that was durable is missing, as records or segment headers written later say. A record's
+//!   `synced` is the highest number known durable when it was written; so a whole record with `synced` at or above the
+//!   missing number is the proof.
 
 use std::path::PathBuf;
 
@@ -245,8 +243,8 @@ fn search(reader: &mut Reader<'_>, segment: &FoundSegment<'_>, from: u64, missin
     let records_max = length / RECORD_HEADER_BYTES;
     let least = missing.max(segment.header.first_seq);
     let most = Seq(segment.header.first_seq.0.saturating_add(records_max));
-    // A payload may be made so that it looks like record headers everywhere, each of which claims a long record. Checking them all
-    // would take quadratic time; honest pieces don't overlap and so come to `length` at most.
+    // A payload may be made so that it looks like record headers everywhere, each of which claims a long record.
+    // Checking them all would take quadratic time; honest pieces don't overlap and so come to `length` at most.
     let mut bytes_to_check = length.saturating_mul(4).saturating_add(1 << 20);
     let mut end = None;
     let mut at = from;
@@ -285,3 +283,7 @@ fn search(reader: &mut Reader<'_>, segment: &FoundSegment<'_>, from: u64, missin
     }
     Ok(Search { verdict: Verdict::NothingLost, end })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,8 +1,8 @@
-//! The one place that writes records: headers, checksums and the chain, vectored writes from the caller's buffers, and the step from
-//! one segment to the next.
+//! The one place that writes records: headers, checksums and the chain, vectored writes from the caller's buffers, and
+//! the step from one segment to the next.
 //!
-//! Invariants: records are written in the order of their numbers, each directly behind the one before; a segment gets its name only
-//! once its header is durable; the index learns of a record only once its write has succeeded.
+//! Invariants: records are written in the order of their numbers, each directly behind the one before; a segment gets
+//! its name only once its header is durable; the index learns of a record only once its write has succeeded.
 
 use std::io::IoSlice;
 use std::path::PathBuf;
@@ -39,8 +39,8 @@ impl RecordRef<'_> {
     }
 }
 
-/// Next segment is asked for once this part of the current one is used: late enough that an idle log takes no space, early enough
-/// that it is there in time.
+/// Next segment is asked for once this part of the current one is used: late enough that an idle log takes no space,
+/// early enough that it is there in time.
 const ASK_AT: u64 = 8;
 
 /// What a writer shares with others.

@@ -1,21 +1,23 @@
 //! A disk in memory that loses what wasn't fsynced. **A test instrument**: it is slow, and it breaks on purpose.
 //!
-//! While it runs it behaves as a file system does. [`FaultDisk::power_cut`] then makes the disk that a machine might find after
-//! the power came back:
+//! While it runs it behaves as a file system does. [`FaultDisk::power_cut`] then makes the disk that a machine might
+//! find after the power came back:
 //!
-//! - Of bytes written and not yet covered by `sync_data` of their file, each write is kept, dropped or torn: of each sector of
-//!   [`SECTOR_BYTES`] the old or the new bytes survive, whatever happened to other sectors and other files.
-//! - A length (`set_len`, or a write past the end) is kept or dropped likewise; it may be kept without the bytes, which are zeros then.
-//! - A name (create, rename, remove) not yet covered by `sync_dir` of its directory has changed or hasn't, in any order; each
-//!   rename happens whole or not at all. Syncing a new file doesn't make its name durable.
-//! - The old disk and every handle from it are dead: they answer every call with an error. So a program that is still running
-//!   can't touch what the next one finds.
+//! - Of bytes written and not yet covered by `sync_data` of their file, each write is kept, dropped or torn: of each
+//!   sector of [`SECTOR_BYTES`] the old or the new bytes survive, whatever happened to other sectors and other files.
+//! - A length (`set_len`, or a write past the end) is kept or dropped likewise; it may be kept without the bytes, which
+//!   are zeros then.
+//! - A name (create, rename, remove) not yet covered by `sync_dir` of its directory has changed or hasn't, in any
+//!   order; each rename happens whole or not at all. Syncing a new file doesn't make its name durable.
+//! - The old disk and every handle from it are dead: they answer every call with an error. So a program that is still
+//!   running can't touch what the next one finds.
 //!
 //! Everything follows from the seed given, so a failure can be repeated.
 //!
-//! Failures come on demand: [`FaultDisk::fail_after`] lets one write, sync or name change fail; [`FaultDisk::set_capacity`] makes a disk
-//! that fills up; [`FaultDisk::flip_bit`] damages what is stored. After a failed `sync_data` the bytes count as clean, as on Linux: some
-//! of them are on the disk, the others never will be, however often the program syncs again.
+//! Failures come on demand: [`FaultDisk::fail_after`] lets one write, sync or name change fail;
+//! [`FaultDisk::set_capacity`] makes a disk that fills up; [`FaultDisk::flip_bit`] damages what is stored. After a
+//! failed `sync_data` the bytes count as clean, as on Linux: some of them are on the disk, the others never will be,
+//! however often the program syncs again.
 
 mod content;
 mod names;

@@ -1,7 +1,7 @@
 //! Whatever was reported durable is there after a power cut; whatever wasn't is there in order or not at all.
 //!
-//! The model is the list of single steps (an entry, a truncation, a purge) since the beginning. After a cut the log must look as after
-//! some number of them, and not fewer than were reported durable.
+//! The model is the list of single steps (an entry, a truncation, a purge) since the beginning. After a cut the log
+//! must look as after some number of them, and not fewer than were reported durable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -150,8 +150,8 @@ fn a_segment_that_cannot_be_taken_back_stays_with_all_after_it() {
     assert_eq!(all(&open(&disk).0), records[101..]);
 }
 
-/// Found by the power-cut test: the rename of a new segment was lost, so its file was a spare again, with records that were never
-/// durable. The log went on with the very same segment header, and they counted.
+/// Found by the power-cut test: the rename of a new segment was lost, so its file was a spare again, with records that
+/// were never durable. The log went on with the very same segment header, and they counted.
 #[test]
 fn records_in_a_file_that_became_a_spare_again_never_come_back() {
     let disk = FaultDisk::new();

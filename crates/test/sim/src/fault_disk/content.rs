@@ -1,7 +1,7 @@
 //! The bytes of one file: what a power cut can't take, and the changes it may.
 //!
-//! `current` is what the running program reads (the page cache); `durable` is what the platter has; `pending` is the way
-//! from one to the other.
+//! `current` is what the running program reads (the page cache); `durable` is what the platter has; `pending` is the
+//! way from one to the other.
 
 use std::collections::HashMap;
 
@@ -82,8 +82,8 @@ impl Content {
         bytes
     }
 
-    /// Each write kept, dropped or torn. A sector that a kept write touched also has what earlier writes put in it, since
-    /// the page cache hands over whole pages.
+    /// Each write kept, dropped or torn. A sector that a kept write touched also has what earlier writes put in it,
+    /// since the page cache hands over whole pages.
     fn torn(&self, random: &mut StdRng) -> Vec<u8> {
         // What follows a resize builds on it, so with one among them only the changes up to a random one count.
         let resized = self.pending.iter().any(|change| matches!(change, Change::Resize { .. }));
