@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -10,8 +11,10 @@ use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// Between which counts of bytes, of either direction, a connection is cut.
-const CUT_BYTES: std::ops::Range<usize> = 2_000..120_000;
+/// Between which counts of bytes to the broker a connection is cut: in the middle of a request, mostly.
+const REQUEST_BYTES: Range<usize> = 2_000..300_000;
+/// The same for bytes from the broker. Answers are short: what they acknowledge has been done and isn't heard of.
+const ANSWER_BYTES: Range<usize> = 1_000..2_500;
 
 pub struct Proxy {
     address: String,
@@ -85,10 +88,10 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let Ok(client) = client else { continue };
         let Some(address) = shared.broker.lock().clone() else { continue };
         let Ok(broker) = TcpStream::connect(address) else { continue };
-        for (from, to) in [(&client, &broker), (&broker, &client)] {
+        for (from, to, range) in [(&client, &broker, REQUEST_BYTES), (&broker, &client, ANSWER_BYTES)] {
             let (Ok(from), Ok(to)) = (from.try_clone(), to.try_clone()) else { continue };
             let bytes_max = match shared.is_cutting.load(Ordering::Relaxed) {
-                true => shared.dice.lock().random_range(CUT_BYTES),
+                true => shared.dice.lock().random_range(range),
                 false => usize::MAX,
             };
             let shared = Arc::clone(shared);
