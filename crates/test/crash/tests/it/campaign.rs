@@ -98,8 +98,12 @@ impl Campaign {
         let kills = number_from_environment("DAYBOOK_CRASH_KILLS").map_or(self.kills, |kills| kills as u32);
         let seed = number_from_environment("DAYBOOK_CRASH_SEED").unwrap_or_else(|| u64::from(rand::random::<u32>()));
         println!("{}: {kills} kills, DAYBOOK_CRASH_SEED={seed}", self.name);
-        let data = TempDir::new().unwrap();
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let data = TempDir::new().expect("a temporary directory can be made");
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .expect("a runtime starts");
         if let Err(fault) = runtime.block_on(self.carry_out(&data, kills, seed)) {
             panic!("{}: {fault}\nthe data directory is left in {}", self.name, data.keep().display());
         }
@@ -201,7 +205,7 @@ impl Clients {
     fn new(seed: u64, places: u32) -> Self {
         let writer = |number: u32| {
             // Each writes to some partitions, and each partition has several writers.
-            let of_writer = (0..places).filter(|place| (place + number) % 3 != 0).collect();
+            let of_writer = (0..places).filter(|place| !(place + number).is_multiple_of(3)).collect();
             Writer::new(number, number < IDEMPOTENT_WRITERS, of_writer, seed)
         };
         Self {
