@@ -67,6 +67,7 @@ impl DataDir {
                 "# Written by daybook at the first start. Don't edit.\nformat_version = {FORMAT_VERSION}\nnode_id = {node_id}\ncluster_id = \"{cluster_id}\"\n"
             );
             write_durably(path, &node_file, &text).map_err(fail("write", &node_file))?;
+            sync_name(path).map_err(fail("sync", path))?;
         }
         let text = fs::read_to_string(&node_file).map_err(fail("read", &node_file))?;
         let malformed = |cause: String| DataDirError::Malformed { path: node_file.clone(), cause };
@@ -148,6 +149,16 @@ fn write_durably(dir: &Path, path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(&temporary, path)?;
     File::open(dir)?.sync_all()
+}
+
+/// The directory is there after a power cut only if the one above it is synced. That one may not be ours to open.
+fn sync_name(dir: &Path) -> io::Result<()> {
+    let above = fs::canonicalize(dir)?.parent().map(Path::to_owned);
+    match above.map(File::open) {
+        Some(Ok(above)) => above.sync_all(),
+        Some(Err(error)) if error.kind() != io::ErrorKind::PermissionDenied => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// 128 random bits as Kafka writes them.

@@ -72,7 +72,10 @@ impl Storage {
         dir: &Path,
         options: daybook_kv::Options,
     ) -> Result<(Arc<Store>, Arc<PartitionStore>), OpenStorageError> {
-        let kv = Store::open(&root.join(dir).join("index"), options)?;
+        // The store makes its files durable, not the name of its directory.
+        let index = dir.join("index");
+        disk.create_dir_all(&index)?;
+        let kv = Store::open(&root.join(index), options)?;
         let files = PartitionStore::open(Arc::clone(disk), dir)?;
         for item in kv.scan(Space::Partitions, &[]) {
             let (key, value) = item?;
