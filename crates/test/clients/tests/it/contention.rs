@@ -19,7 +19,7 @@ fn many_producers_on_one_partition() {
             ("compression.type", codec),
             ("enable.idempotence", idempotent),
             // Without idempotence one request at a time keeps the order if a request is repeated.
-            ("max.in.flight.requests.per.connection", if number % 2 == 0 { "5" } else { "1" }),
+            ("max.in.flight.requests.per.connection", if number.is_multiple_of(2) { "5" } else { "1" }),
             ("batch.num.messages", "20"),
             ("linger.ms", "1"),
         ];

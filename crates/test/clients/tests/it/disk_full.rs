@@ -1,7 +1,7 @@
 //! A disk that takes no more, played by a limit on the length of files: what is acknowledged stays, reads go on, writers
 //! are told to try again, and after a restart with space everything goes on.
 
-use daybook_test_server::{Process, Server, eventually, http_get};
+use daybook_test_server::{Server, eventually, http_get};
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaErrorCode;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -55,8 +55,7 @@ fn acknowledged_records_survive_a_full_disk() {
     let data = TempDir::new().unwrap();
     let launch = launch(&data).set("wal.segment_bytes", "1048576").set("checkpoint.wal_bytes", "2097152");
     // Without the trap the system would end a process that meets the limit.
-    let start = || launch.spawn_after("trap '' XFSZ").and_then(|process: Process| Ok(process.wait_ready().unwrap()));
-    let server = start().unwrap();
+    let server = launch.spawn_after("trap '' XFSZ").unwrap().wait_ready().unwrap();
     let address = server.kafka().to_owned();
     create_topic(&address, "t", 1, &[]).unwrap();
     write(&producer(&address, &[]), "t", 0, &numbered(0, 200));

@@ -4,6 +4,8 @@
 //! misconfigure a server start one of their own. `DAYBOOK_TEST_BOOTSTRAP=HOST:PORT` lets the suite run against any other
 //! broker: what fails there is the test's fault. Tests of our own process are passed over then.
 
+#![expect(clippy::unwrap_used, reason = "tests say what they expect by unwrapping it")]
+
 mod auto_creation;
 mod broker;
 mod codecs;

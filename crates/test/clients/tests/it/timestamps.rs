@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rdkafka::consumer::Consumer;
+use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{Offset, Timestamp, TopicPartitionList};
 
 use crate::broker::{PATIENCE, new_topic, shared};
@@ -14,11 +14,10 @@ fn now_ms() -> i64 {
 }
 
 /// The first offset at or after a time, as a broker answers; `None` where there is none.
-fn offset_at(topic: &str, time_ms: i64) -> Option<i64> {
-    let consumer = consumer(shared(), &[]);
+fn offset_at(asker: &BaseConsumer, topic: &str, time_ms: i64) -> Option<i64> {
     let mut asked = TopicPartitionList::new();
     asked.add_partition_offset(topic, 0, Offset::Offset(time_ms)).unwrap();
-    let answer = consumer.offsets_for_times(asked, PATIENCE).unwrap();
+    let answer = asker.offsets_for_times(asked, PATIENCE).unwrap();
     match answer.find_partition(topic, 0).unwrap().offset() {
         Offset::Offset(offset) => Some(offset),
         Offset::End => None,
@@ -63,7 +62,8 @@ fn the_brokers_time_replaces_it() {
 #[test]
 fn offsets_are_found_by_time() {
     let topic = new_topic(shared(), "offsets-for-times", 1, &[]);
-    assert_eq!(offset_at(&topic, 0), None, "of an empty partition");
+    let asker = consumer(shared(), &[]);
+    assert_eq!(offset_at(&asker, &topic, 0), None, "of an empty partition");
     let base = now_ms() - 1_000_000;
     // Several batches, one of them with a time that goes back.
     let deltas = [&[0, 10, 20][..], &[30, 30, 40], &[35, 50, 45], &[60]];
@@ -75,21 +75,22 @@ fn offsets_are_found_by_time() {
     }
     for asked in -5..70 {
         let expected = written.iter().position(|delta| *delta >= asked);
-        assert_eq!(offset_at(&topic, base + asked), expected.map(|at| at as i64), "at {asked} of {written:?}");
+        assert_eq!(offset_at(&asker, &topic, base + asked), expected.map(|at| at as i64), "at {asked} of {written:?}");
     }
 }
 
 #[test]
 fn offsets_are_found_by_time_in_compressed_batches() {
     let topic = new_topic(shared(), "offsets-for-times-zstd", 1, &[]);
+    let asker = consumer(shared(), &[]);
     let base = now_ms() - 1_000_000;
     let producer = producer(shared(), &[("compression.type", "zstd"), ("linger.ms", "50")]);
     let records: Vec<_> =
         (0..300_usize).map(|number| (base + number as i64 * 10, Content::value(vec![b'z'; 200]))).collect();
     write_at(&producer, &topic, 0, &records);
     for number in (0..300).step_by(23) {
-        assert_eq!(offset_at(&topic, base + number * 10), Some(number));
-        assert_eq!(offset_at(&topic, base + number * 10 - 9), Some(number));
+        assert_eq!(offset_at(&asker, &topic, base + number * 10), Some(number));
+        assert_eq!(offset_at(&asker, &topic, base + number * 10 - 9), Some(number));
     }
-    assert_eq!(offset_at(&topic, base + 300 * 10), None);
+    assert_eq!(offset_at(&asker, &topic, base + 300 * 10), None);
 }
