@@ -8,6 +8,9 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
+/// The layers whose crates the server is made of; a test's own sources don't make it stale.
+const LAYERS: [&str; 6] = ["base", "log", "state", "serve", "edge", "app"];
+
 /// Names a binary to test instead of the one beside the test.
 const OVERRIDE: &str = "DAYBOOK_TEST_BINARY";
 
@@ -32,30 +35,24 @@ fn beside_this_test() -> PathBuf {
     binary
 }
 
-/// Whether the binary is as new as each file that Cargo notes it was made of.
+/// Whether the binary is as new as every source of the crates it may be made of. What Cargo notes beside a binary isn't there
+/// yet while `cargo test` runs.
 fn is_fresh(binary: &Path) -> bool {
-    let modified = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
-    let Some(built) = modified(binary) else { return false };
-    let Ok(noted) = std::fs::read_to_string(binary.with_extension("d")) else { return false };
-    let Some((_, sources)) = noted.split_once(": ") else { return false };
-    // A source that is gone makes the binary stale; a new one is named by an old one that had to change.
-    let is_old = |time: SystemTime| time <= built;
-    paths(sources).iter().all(|source| modified(source).is_some_and(is_old))
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    modified(binary).is_some_and(|built| LAYERS.iter().all(|layer| is_older(&crates.join(layer), built)))
 }
 
-/// The paths of a make rule: spaces between, spaces within escaped.
-fn paths(rule: &str) -> Vec<PathBuf> {
-    let mut paths = vec![String::new()];
-    let mut chars = rule.trim_end().chars();
-    while let Some(c) = chars.next() {
-        let path = paths.last_mut().expect("there is one from the beginning");
-        match c {
-            '\\' => path.extend(chars.next()),
-            ' ' => paths.push(String::new()),
-            c => path.push(c),
-        }
-    }
-    paths.into_iter().filter(|path| !path.is_empty()).map(PathBuf::from).collect()
+/// Whether nothing below `dir` was changed after `time`. What can't be read is no reason to build.
+fn is_older(dir: &Path, time: SystemTime) -> bool {
+    let Ok(entries) = dir.read_dir() else { return true };
+    entries.flatten().all(|entry| {
+        let path = entry.path();
+        if path.is_dir() { is_older(&path, time) } else { modified(&path).is_none_or(|modified| modified <= time) }
+    })
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|metadata| metadata.modified()).ok()
 }
 
 fn build(profile_dir: &Path) {

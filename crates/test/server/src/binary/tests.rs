@@ -1,7 +1,16 @@
-use super::paths;
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+use super::is_older;
 
 #[test]
-fn a_make_rule_names_its_files() {
-    let read: Vec<_> = paths("/a/one.rs /b\\ c/two.rs /back\\\\slash.rs\n").into_iter().collect();
-    assert_eq!(read, ["/a/one.rs", "/b c/two.rs", "/back\\slash.rs"].map(std::path::PathBuf::from));
+fn a_change_anywhere_below_is_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let deep = dir.path().join("a/src/b");
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(deep.join("c.rs"), "").unwrap();
+    let now = SystemTime::now();
+    assert!(is_older(dir.path(), now + Duration::from_secs(60)));
+    assert!(!is_older(dir.path(), now - Duration::from_secs(60)));
+    assert!(is_older(&dir.path().join("missing"), now));
 }
