@@ -114,7 +114,7 @@ impl Process {
         Exit { status, stdout: self.stdout.whole_text(), stderr: self.stderr.whole_text() }
     }
 
-    pub fn signal(&self, signal: Signal) {
+    fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw).expect("the child's number is one");
         kill_process(pid, signal).expect("the child isn't reaped, so its number is its own");
     }
@@ -164,6 +164,11 @@ impl Server {
     /// SIGKILL, and the server is gone when this returns.
     pub fn kill(self) -> Exit {
         self.process.kill()
+    }
+
+    /// SIGTERM, and nothing is waited for.
+    pub fn begin_to_stop(&self) {
+        self.process.signal(Signal::TERM);
     }
 
     /// SIGTERM and its orderly end.

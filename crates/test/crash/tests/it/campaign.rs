@@ -29,6 +29,8 @@ const GROUPS: [&str; 2] = ["first-group", "second-group"];
 const RECORDS_BETWEEN_KILLS: std::ops::Range<u64> = 1..20_000;
 /// From then to the kill, so that kills fall anywhere between two answers.
 const DELAY_MICROS_MAX: u64 = 5_000;
+/// From the beginning of an orderly stop to the kill; a stop takes about half of it.
+const STOP_MICROS_MAX: u64 = 100_000;
 /// For so many records on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Kills between two readings of everything from the beginning; in between only what is new is read.
@@ -123,20 +125,29 @@ impl Campaign {
         let mut clients = Clients::new(seed, shared.places.len() as u32);
         let mut dice = StdRng::seed_from_u64(seed);
         let mut start_time = Duration::from_millis(300);
-        let (mut torn, mut kills_in_start, mut checkpoints) = (0, 0, 0);
+        let (mut torn, mut kills_in_start, mut kills_in_stop, mut checkpoints) = (0, 0, 0, 0);
         let (mut loading, mut starting, mut verifying) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
         let mut kill = 0;
         while kill < kills {
             let load_begin = Instant::now();
             let running = clients.start(&shared);
             let target = shared.acknowledged.load(Ordering::Relaxed) + dice.random_range(RECORDS_BETWEEN_KILLS);
-            running.await_acknowledged(&shared, target).await?;
+            let is_working = running.await_acknowledged(&shared, target).await?;
             std::thread::sleep(Duration::from_micros(dice.random_range(0..DELAY_MICROS_MAX)));
+            // Some kills meet an orderly stop with its last checkpoint.
+            if dice.random_bool(0.2) {
+                server.begin_to_stop();
+                std::thread::sleep(Duration::from_micros(dice.random_range(0..STOP_MICROS_MAX)));
+            }
             loading += load_begin.elapsed();
             let log = server.kill().stderr;
             checkpoints += log.matches("checkpoint written").count();
+            kills_in_stop += u32::from(log.contains(" stopping") && !log.contains(" stopped"));
             kill += 1;
             clients = running.join().await.map_err(|fault| format!("before kill {kill}: {fault}; it said:\n{log}"))?;
+            if !is_working {
+                return Err(format!("before kill {kill} a client took the server for gone; it said:\n{log}"));
+            }
 
             // Killed again before it has recovered.
             while kill < kills && dice.random_bool(0.3) {
@@ -172,7 +183,7 @@ impl Campaign {
         let acknowledged = shared.acknowledged.load(Ordering::Relaxed);
         assert!(checkpoints > 0, "no kill can have met a checkpoint, as there was none");
         println!(
-            "{}: {acknowledged} records acknowledged over {kill} kills, {kills_in_start} of them while starting, {torn} torn tails, {checkpoints} checkpoints; {loading:.1?} under load, {starting:.1?} starting, {verifying:.1?} verifying",
+            "{}: {acknowledged} records acknowledged over {kill} kills, {kills_in_start} of them while starting, {kills_in_stop} while stopping, {torn} torn tails, {checkpoints} checkpoints; {loading:.1?} under load, {starting:.1?} starting, {verifying:.1?} verifying",
             self.name
         );
         Ok(())
@@ -237,7 +248,8 @@ impl Clients {
 }
 
 impl Running {
-    async fn await_acknowledged(&self, shared: &Shared, target: u64) -> Result<(), String> {
+    /// False if a client has stopped before: joining tells why.
+    async fn await_acknowledged(&self, shared: &Shared, target: u64) -> Result<bool, String> {
         let deadline = Instant::now() + PATIENCE;
         while shared.acknowledged.load(Ordering::Relaxed) < target {
             let has_stopped = self.writers.iter().any(JoinHandle::is_finished)
@@ -245,15 +257,14 @@ impl Running {
                 || self.topic_maker.is_finished()
                 || self.follower.is_finished();
             if has_stopped {
-                // Joining tells why.
-                return Ok(());
+                return Ok(false);
             }
             if Instant::now() > deadline {
                 return Err(format!("{target} records were not acknowledged within {PATIENCE:?}"));
             }
             tokio::time::sleep(Duration::from_micros(500)).await;
         }
-        Ok(())
+        Ok(true)
     }
 
     async fn join(self) -> Result<Clients, String> {

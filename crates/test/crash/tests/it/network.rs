@@ -1,12 +1,12 @@
 //! Connections that end when the server does.
 
-use daybook_kafka_client::{ClientError, Cluster, ClusterOptions, Wire, WireError, WireOptions};
+use daybook_kafka_client::{ClientError, Cluster, ClusterOptions, KafkaCode, Wire, WireError, WireOptions};
 use daybook_types::FaultKind;
 
 /// Why a client stopped.
 #[derive(Debug)]
 pub enum Stop {
-    /// The server is gone.
+    /// The server is gone, or about to go.
     Gone,
     /// What must not be.
     Fault(String),
@@ -25,6 +25,8 @@ impl From<ClientError> for Stop {
     fn from(error: ClientError) -> Self {
         match error {
             ClientError::Wire(error) | ClientError::NoBroker { last: error, .. } => error.into(),
+            // What a server that is stopping may say.
+            error if error.code().is_some_and(KafkaCode::is_retriable) => Self::Gone,
             error => Self::Fault(error.to_string()),
         }
     }

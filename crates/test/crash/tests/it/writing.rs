@@ -80,9 +80,9 @@ impl Writer {
             }
             let answer = wire.receive_in_time().await?;
             let answer = wire.decode_produce(answer)?;
-            let request = self.unanswered.pop_front().expect("an answer follows a request");
+            note(shared, &self.unanswered[0], &answer)?;
+            self.unanswered.pop_front();
             sent -= 1;
-            note(shared, &request, &answer).map_err(Stop::Fault)?;
         }
     }
 
@@ -131,31 +131,37 @@ async fn send(wire: &mut Wire, shared: &Shared, request: &[Batch]) -> Result<(),
     Ok(wire.send_produce(Acks::All, PRODUCE_TIMEOUT_MS, &batches).await?)
 }
 
-/// Notes what an answer promises.
-fn note(shared: &Shared, request: &[Batch], answer: &[ProducedPartition]) -> Result<(), String> {
+/// Notes what an answer promises. Where a batch is to be tried again, the whole request is, from a new connection.
+fn note(shared: &Shared, request: &[Batch], answer: &[ProducedPartition]) -> Result<(), Stop> {
+    let mut is_tried_again = false;
     for row in answer {
         let is_row = |batch: &&Batch| {
             let place = &shared.places[batch.place as usize];
             place.topic == row.topic && place.partition == row.partition.0
         };
-        let batch = request.iter().find(is_row).ok_or_else(|| format!("an answer to no batch: {row:?}"))?;
+        let batch =
+            request.iter().find(is_row).ok_or_else(|| Stop::Fault(format!("an answer to no batch: {row:?}")))?;
         let id = |number| RecordId { writer: batch.writer, place: batch.place, number };
         let numbers = batch.first_number..batch.first_number + batch.count;
         let mut ledger = shared.ledgers[batch.place as usize].lock();
         match row.code {
             KafkaCode::NONE => {
                 for (offset, number) in (row.base_offset.0..).zip(numbers) {
-                    ledger.acknowledge(offset, id(number))?;
+                    ledger.acknowledge(offset, id(number)).map_err(Stop::Fault)?;
                 }
             }
             KafkaCode::DUPLICATE_SEQUENCE_NUMBER => numbers.for_each(|number| ledger.acknowledge_somewhere(id(number))),
-            _ => return Err(format!("records {numbers:?} are answered with {row:?}")),
+            code if code.is_retriable() => {
+                is_tried_again = true;
+                continue;
+            }
+            _ => return Err(Stop::Fault(format!("records {numbers:?} are answered with {row:?}"))),
         }
         drop(ledger);
         shared.acknowledged.fetch_add(batch.count, Ordering::Relaxed);
     }
-    match answer.len() == request.len() {
-        true => Ok(()),
-        false => Err(format!("{} answers to {} batches", answer.len(), request.len())),
+    if answer.len() != request.len() {
+        return Err(Stop::Fault(format!("{} answers to {} batches", answer.len(), request.len())));
     }
+    if is_tried_again { Err(Stop::Gone) } else { Ok(()) }
 }
