@@ -7,8 +7,6 @@ use std::sync::Arc;
 use thiserror::Error;
 use uuid::Uuid;
 
-use crate::LeaderEpoch;
-
 /// Number of a node in a cluster; Kafka's broker id. Not negative, so that it fits Kafka's `int32`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
@@ -57,9 +55,6 @@ impl GroupId {
         &self.0
     }
 }
-
-/// Leader epoch of every partition while a node is its cluster's only member and has had one term.
-pub const LEADER_EPOCH_OF_A_SOLE_NODE: LeaderEpoch = LeaderEpoch(0);
 
 impl fmt::Display for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

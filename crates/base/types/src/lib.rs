@@ -9,8 +9,7 @@ mod time;
 
 pub use fault::FaultKind;
 pub use ident::{
-    GroupId, IllegalName, LEADER_EPOCH_OF_A_SOLE_NODE, NodeId, PartitionId, PartitionIndex, ProducerEpoch, ProducerId,
-    ShardId, TopicId, TopicName,
+    GroupId, IllegalName, NodeId, PartitionId, PartitionIndex, ProducerEpoch, ProducerId, ShardId, TopicId, TopicName,
 };
 pub use position::{LeaderEpoch, Lsn, Offset, Position, Term};
 pub use time::TimestampMs;
