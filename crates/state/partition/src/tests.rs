@@ -160,11 +160,9 @@ proptest! {
         let mut partition = Partition::create(PartitionId::default());
         let mut stored = Vec::new();
         for sequence in attempts {
-            if let Ok((answer, count)) = partition.append(&batch(7, 0, sequence, 1), at(0)) {
-                if count == 1 {
-                    stored.push(sequence);
-                    prop_assert_eq!(answer.base_offset.0 as usize, stored.len() - 1);
-                }
+            if let Ok((answer, 1)) = partition.append(&batch(7, 0, sequence, 1), at(0)) {
+                stored.push(sequence);
+                prop_assert_eq!(answer.base_offset.0 as usize, stored.len() - 1);
             }
         }
         prop_assert!(stored.windows(2).all(|pair| pair[1] == pair[0] + 1));
