@@ -103,7 +103,7 @@ settings! {
         /// Connections served at once; a further one is closed at once.
         connections_max: u32 = "10000" in 1 ..= 1000000;
         /// Largest request; a larger one closes its connection.
-        request_bytes_max: ByteSize = "100MiB" in 1024 ..= 1073741824;
+        request_bytes_max: ByteSize = "100MiB" in 1024 ..= 536870912;
         /// Bytes of requests of one connection that wait for an answer; beyond them its socket isn't read.
         in_flight_bytes_max: ByteSize = "16MiB" in 1024 ..= 1073741824;
         /// Milliseconds without a request after which a connection is closed.
@@ -127,7 +127,7 @@ settings! {
         /// When a write is acknowledged: "always", once fsynced; "os", once the operating system has it, so that a power cut may lose the last moments.
         sync: WalSync = "always";
         /// Size to which a file of the log is preallocated.
-        segment_bytes: ByteSize = "64MiB" in 1048576 ..= 4294967296;
+        segment_bytes: ByteSize = "64MiB" in 1048576 ..= 1073741824;
     }
 
     /// Checkpoints: what is posted made durable, so that the log before it can go.
