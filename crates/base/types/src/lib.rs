@@ -11,7 +11,7 @@ pub use fault::FaultKind;
 pub use ident::{
     GroupId, IllegalName, NodeId, PartitionId, PartitionIndex, ProducerEpoch, ProducerId, ShardId, TopicId, TopicName,
 };
-pub use position::{LeaderEpoch, Lsn, Offset, Position, Term};
+pub use position::{LeaderEpoch, Lsn, Offset, Position, StreamVersion, Term};
 pub use time::TimestampMs;
 
 /// Largest number of bytes an entry gathers before it is proposed; one larger command makes an entry of its own.

@@ -43,8 +43,12 @@ position! {
     Offset(i64)
 }
 position! {
-    /// Global sequence number of a record in its shard: gapless, monotonic, the order of `$all`.
+    /// Number of an event in its shard, over all event topics: gapless, monotonic, the order of `$all`.
     Position(u64)
+}
+position! {
+    /// Number of an event in its stream, from 0. Never reused, not even after the stream was deleted.
+    StreamVersion(u64)
 }
 position! {
     /// Kafka's leader epoch of a partition; here the Raft term of the shard, as far as it fits.

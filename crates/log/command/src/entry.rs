@@ -6,7 +6,8 @@ use daybook_types::TimestampMs;
 use crate::encoding::{DecodeError, Reader, Writer};
 use crate::{
     AllocateProducerId, AlterTopicConfigs, AppendBatch, AppendRefusal, Appended, CommitOffsets, CreatePartitions,
-    CreateTopic, DeleteGroup, DeleteOffsets, DeleteTopic, GroupRefusal, ProducerIdAllocated, TopicRefusal,
+    CreateTopic, DeleteGroup, DeleteOffsets, DeleteSubscription, DeleteTopic, GroupRefusal, ProducerIdAllocated,
+    PutSubscription, TopicRefusal,
 };
 
 const FORMAT_VERSION: u8 = 1;
@@ -31,6 +32,8 @@ pub enum Command {
     CommitOffsets(CommitOffsets),
     DeleteGroup(DeleteGroup),
     DeleteOffsets(DeleteOffsets),
+    PutSubscription(PutSubscription),
+    DeleteSubscription(DeleteSubscription),
 }
 
 /// What apply decided about a command: the same variant as the command's.
@@ -45,6 +48,8 @@ pub enum Outcome {
     CommitOffsets,
     DeleteGroup(Result<(), GroupRefusal>),
     DeleteOffsets(Result<(), GroupRefusal>),
+    PutSubscription(Result<(), crate::SubscriptionRefusal>),
+    DeleteSubscription(Result<(), crate::SubscriptionRefusal>),
 }
 
 impl Command {
@@ -59,6 +64,8 @@ impl Command {
             Self::CommitOffsets(_) => 7,
             Self::DeleteGroup(_) => 8,
             Self::DeleteOffsets(_) => 9,
+            Self::PutSubscription(_) => 12,
+            Self::DeleteSubscription(_) => 13,
         }
     }
 
@@ -74,6 +81,8 @@ impl Command {
             Self::CommitOffsets(_) => "commit_offsets",
             Self::DeleteGroup(_) => "delete_group",
             Self::DeleteOffsets(_) => "delete_offsets",
+            Self::PutSubscription(_) => "put_subscription",
+            Self::DeleteSubscription(_) => "delete_subscription",
         }
     }
 
@@ -93,6 +102,8 @@ impl Command {
                     .sum::<usize>(),
                 Self::CommitOffsets(commit) => commit.offsets.iter().map(|o| o.metadata.len() + 40).sum::<usize>(),
                 Self::DeleteOffsets(delete) => delete.partitions.len() * 20,
+                Self::PutSubscription(put) => put.name.len() + put.body.len(),
+                Self::DeleteSubscription(delete) => delete.name.len(),
                 Self::DeleteTopic(_)
                 | Self::CreatePartitions(_)
                 | Self::AllocateProducerId(_)
@@ -116,6 +127,8 @@ impl Command {
             Self::CommitOffsets(command) => command.write(&mut body),
             Self::DeleteGroup(command) => command.write(&mut body),
             Self::DeleteOffsets(command) => command.write(&mut body),
+            Self::PutSubscription(command) => command.write(&mut body),
+            Self::DeleteSubscription(command) => command.write(&mut body),
         }
         out.sized(body.len(), |out| body.finish().iter().for_each(|part| out.raw(part)));
     }
@@ -132,6 +145,8 @@ impl Command {
             7 => Self::CommitOffsets(CommitOffsets::read(from)?),
             8 => Self::DeleteGroup(DeleteGroup::read(from)?),
             9 => Self::DeleteOffsets(DeleteOffsets::read(from)?),
+            12 => Self::PutSubscription(PutSubscription::read(from)?),
+            13 => Self::DeleteSubscription(DeleteSubscription::read(from)?),
             _ => return Err(DecodeError::UnknownTag { tag }),
         };
         if from.is_at_end() { Ok(command) } else { Err(DecodeError::Malformed) }

@@ -10,6 +10,7 @@ mod encoding;
 mod entry;
 mod offsets;
 mod producer;
+mod subscription;
 mod topic;
 
 pub use append::{AppendBatch, AppendRefusal, Appended};
@@ -18,4 +19,5 @@ pub use encoding::DecodeError;
 pub use entry::{Command, Entry, Outcome};
 pub use offsets::{CommitOffsets, CommittedOffset, DeleteGroup, DeleteOffsets, GroupRefusal, OffsetToCommit};
 pub use producer::{AllocateProducerId, ProducerIdAllocated};
+pub use subscription::{DeleteSubscription, PutSubscription, SubscriptionMustBe, SubscriptionRefusal};
 pub use topic::{AlterTopicConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicRefusal};
