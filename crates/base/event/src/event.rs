@@ -111,7 +111,8 @@ impl Event {
             headers: Vec::new(),
         };
         for (name, value) in record.headers {
-            let text = |value: &Option<Bytes>| String::from_utf8_lossy(value.as_deref().unwrap_or_default()).into_owned();
+            let text =
+                |value: &Option<Bytes>| String::from_utf8_lossy(value.as_deref().unwrap_or_default()).into_owned();
             match std::str::from_utf8(&name) {
                 Ok(header::SPEC_VERSION) => {}
                 Ok(header::ID) => event.id = Some(text(&value)),

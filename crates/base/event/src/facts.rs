@@ -80,9 +80,10 @@ fn expectation(value: &[u8]) -> Result<Expectation, FactsFault> {
     match std::str::from_utf8(value).map(str::trim) {
         Ok("any") => Ok(Expectation::Any),
         Ok("-1") => Ok(Expectation::NoStream),
-        Ok(number) => {
-            number.parse().map(|version| Expectation::Exact(StreamVersion(version))).map_err(|_| FactsFault::Expectation)
-        }
+        Ok(number) => number
+            .parse()
+            .map(|version| Expectation::Exact(StreamVersion(version)))
+            .map_err(|_| FactsFault::Expectation),
         Err(_) => Err(FactsFault::Expectation),
     }
 }

@@ -33,7 +33,10 @@ fn an_event_comes_back_as_it_was_written() {
     assert_eq!(facts.tags, ["customer:7", "region:eu"]);
     let read = Event::of(record);
     assert_eq!((read.id.as_deref(), read.event_type.as_str()), (Some("5c1b"), "placed"));
-    assert_eq!((read.content_type.as_str(), read.data, read.metadata), ("application/json", Some(event.data), event.metadata));
+    assert_eq!(
+        (read.content_type.as_str(), read.data, read.metadata),
+        ("application/json", Some(event.data), event.metadata)
+    );
     assert_eq!((read.tags, read.time, read.headers), (event.tags, event.time, event.headers));
     assert_eq!(read.recorded, TimestampMs(5));
 }
@@ -51,7 +54,8 @@ fn a_tombstone_is_a_null_value_of_its_type() {
 #[test]
 fn an_expectation_is_a_number_none_or_any() {
     let facts = |key: Option<&[u8]>, value: &'static str| {
-        let headers = [(Bytes::from_static(header::EXPECTED_VERSION.as_bytes()), Some(Bytes::from_static(value.as_bytes())))];
+        let headers =
+            [(Bytes::from_static(header::EXPECTED_VERSION.as_bytes()), Some(Bytes::from_static(value.as_bytes())))];
         let record = only_record(|batch| {
             batch.push(TimestampMs(5), key, None, &headers);
         });

@@ -11,10 +11,33 @@ pub enum Space {
     Partitions,
     Producers,
     Groups,
+    Subscriptions,
+    /// Event topics: their numbers and how far their index is.
+    EventTopics,
+    /// Streams by topic and name.
+    Streams,
+    /// Where the events of a stream are, by stream and version.
+    Versions,
+    /// Where the events of the store are, by position.
+    Positions,
+    /// Positions of the events that have a type, a tag, or an id.
+    Terms,
 }
 
 impl Space {
-    pub const ALL: [Self; 5] = [Self::Meta, Self::Topics, Self::Partitions, Self::Producers, Self::Groups];
+    pub const ALL: [Self; 11] = [
+        Self::Meta,
+        Self::Topics,
+        Self::Partitions,
+        Self::Producers,
+        Self::Groups,
+        Self::Subscriptions,
+        Self::EventTopics,
+        Self::Streams,
+        Self::Versions,
+        Self::Positions,
+        Self::Terms,
+    ];
 
     pub(crate) fn tag(self) -> u8 {
         match self {
@@ -23,6 +46,12 @@ impl Space {
             Self::Partitions => 3,
             Self::Producers => 4,
             Self::Groups => 5,
+            Self::Subscriptions => 6,
+            Self::EventTopics => 7,
+            Self::Streams => 8,
+            Self::Versions => 9,
+            Self::Positions => 10,
+            Self::Terms => 11,
         }
     }
 }
@@ -35,6 +64,12 @@ impl fmt::Display for Space {
             Self::Partitions => "partitions",
             Self::Producers => "producers",
             Self::Groups => "groups",
+            Self::Subscriptions => "subscriptions",
+            Self::EventTopics => "event topics",
+            Self::Streams => "streams",
+            Self::Versions => "versions",
+            Self::Positions => "positions",
+            Self::Terms => "terms",
         })
     }
 }

@@ -14,7 +14,10 @@ pub use append::{
     Append, AppendError, Appended, Condition, Conflict, Delete, DeleteKind, Expected, Query, QueryItem, StreamAppend,
     StreamAppended, StreamState,
 };
+pub use daybook_command::{ProposeError, SubscriptionMustBe, SubscriptionRefusal};
 pub use daybook_event::{NewEvent, StreamName};
-pub use read::{Direction, Filter, Page, Recorded, ReadError, StreamFrom, StreamInfo, StreamPage, StreamSettings, AllFrom};
+pub use read::{
+    AllFrom, Direction, Filter, Page, ReadError, Recorded, StreamFrom, StreamInfo, StreamPage, StreamSettings,
+};
 pub use store::{EventStore, Token};
 pub use subscribe::{FollowFrom, Followed, Subscription, Target};

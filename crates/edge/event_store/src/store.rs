@@ -1,10 +1,14 @@
 //! The handle through which everything goes.
 
-use daybook_command::Door;
-use daybook_read::Reader;
-use daybook_types::{Lsn, ShardId};
 use std::fmt;
 use std::str::FromStr;
+
+use bytes::Bytes;
+use daybook_command::{
+    Command, DeleteSubscription, Door, Outcome, ProposeError, PutSubscription, SubscriptionMustBe, SubscriptionRefusal,
+};
+use daybook_read::Reader;
+use daybook_types::{Lsn, ShardId};
 
 /// The event store of one shard. Clones are cheap.
 #[derive(Clone, Debug)]
@@ -47,5 +51,39 @@ impl FromStr for Token {
     fn from_str(text: &str) -> Result<Self, ()> {
         let (shard, lsn) = text.split_once(':').ok_or(())?;
         Ok(Self { shard: ShardId(shard.parse().map_err(drop)?), lsn: Lsn(lsn.parse().map_err(drop)?) })
+    }
+}
+
+impl EventStore {
+    /// Keeps `body` under `name` in the log: a persistent subscription's settings, or how far it has come.
+    pub async fn put_subscription(
+        &self,
+        name: &str,
+        only_if: SubscriptionMustBe,
+        body: Bytes,
+    ) -> Result<Result<(), SubscriptionRefusal>, ProposeError> {
+        let command = PutSubscription { name: name.to_owned(), only_if, body };
+        match self.propose(Command::PutSubscription(command)).await? {
+            Outcome::PutSubscription(result) => Ok(result),
+            _ => Err(ProposeError::Unknown),
+        }
+    }
+
+    pub async fn delete_subscription(&self, name: &str) -> Result<Result<(), SubscriptionRefusal>, ProposeError> {
+        let command = DeleteSubscription { name: name.to_owned() };
+        match self.propose(Command::DeleteSubscription(command)).await? {
+            Outcome::DeleteSubscription(result) => Ok(result),
+            _ => Err(ProposeError::Unknown),
+        }
+    }
+
+    /// All subscriptions that were put, by name.
+    pub fn subscriptions(&self) -> Vec<(String, Bytes)> {
+        self.reader.subscriptions()
+    }
+
+    async fn propose(&self, command: Command) -> Result<Outcome, ProposeError> {
+        let applied = self.door.propose(vec![command]).await?.await?;
+        applied.outcomes.into_iter().next().ok_or(ProposeError::Unknown)
     }
 }

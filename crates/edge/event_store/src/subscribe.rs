@@ -34,9 +34,13 @@ pub enum Followed {
     /// All events up to and with this position were looked at, and those wanted delivered. Only on `$all` with a filter.
     Checkpoint(Position),
     /// Everything there was has been delivered; what follows is new. `end`: position after the last event of the store.
-    CaughtUp { end: Position },
+    CaughtUp {
+        end: Position,
+    },
     /// The reader was so slow that it reads history again.
-    FellBehind { end: Position },
+    FellBehind {
+        end: Position,
+    },
 }
 
 /// A running subscription. Dropping it ends it.

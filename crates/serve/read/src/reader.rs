@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use daybook_apply::Posted;
 use daybook_catalog::Catalog;
 use daybook_consumer_group::GroupOffsets;
@@ -70,5 +71,10 @@ impl Reader {
     /// Every group that has committed something, with its protocol type.
     pub fn groups(&self) -> Vec<(GroupId, String)> {
         self.posted.groups()
+    }
+
+    /// Every persistent subscription, by name, as its engine put it.
+    pub fn subscriptions(&self) -> Vec<(String, Bytes)> {
+        self.posted.subscriptions()
     }
 }

@@ -1,7 +1,7 @@
 //! What a checkpoint keeps of the state, and how the state comes back from it.
 //!
 //! Keys (disk format): topics by id; partitions by id and a zero byte; producers by partition and producer id; committed
-//! offsets by group name, a zero byte, and partition; counters under `state`.
+//! offsets by group name, a zero byte, and partition; subscriptions by name; counters under `state`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use daybook_partition::{Partition, PartitionLog, ProducerWindow, StoredPartition
 use daybook_record::BatchHeader;
 use daybook_segment::{Roll, StampedBatch};
 use daybook_shard::{Content, PartitionAppend};
+use daybook_subscription::Subscriptions;
 use daybook_types::{FaultKind, GroupId, Lsn, Offset, PartitionId, PartitionIndex, Position, ProducerId, TopicId};
 use thiserror::Error;
 
@@ -64,7 +65,7 @@ impl ShardState {
             Some(bytes) => decode_counters(bytes).ok_or(RestoreError::Counters)?,
             None => (Counters::default(), Lsn(0)),
         };
-        let posted = Posted::new(catalog, groups, applied);
+        let posted = Posted::new(catalog, groups, restore_subscriptions(kv)?, applied);
         let mut partitions = HashMap::new();
         for item in kv.scan(Space::Partitions, &[]) {
             let (key, value) = item?;
@@ -121,6 +122,9 @@ impl ShardState {
             let value = change.offset.map(|(offset, protocol_type)| encode_offset(&offset, &protocol_type));
             ops.push(put_or_remove(Space::Groups, group_key(&change.group, change.partition), value));
         }
+        for (name, body) in self.posted.subscriptions.write().take_changes() {
+            ops.push(put_or_remove(Space::Subscriptions, Bytes::from(name), body));
+        }
         let state = encode_counters(self.counters, self.applied);
         ops.push(Op::Put { space: Space::Meta, key: Bytes::from_static(STATE_KEY), value: state });
         Content { appends, ops, removed: removed.into_keys().collect(), published: Box::new(move || forget(published)) }
@@ -169,6 +173,16 @@ fn restore_groups(kv: &Store) -> Result<Groups, RestoreError> {
         groups.restore(group, partition, offset, protocol_type);
     }
     Ok(groups)
+}
+
+fn restore_subscriptions(kv: &Store) -> Result<Subscriptions, RestoreError> {
+    let mut subscriptions = Subscriptions::default();
+    for item in kv.scan(Space::Subscriptions, &[]) {
+        let (key, body) = item?;
+        let name = std::str::from_utf8(&key).map_err(|_| RestoreError::Key { space: Space::Subscriptions })?;
+        subscriptions.restore(name.to_owned(), body);
+    }
+    Ok(subscriptions)
 }
 
 type Producers = HashMap<PartitionId, BTreeMap<ProducerId, ProducerWindow>>;

@@ -17,6 +17,7 @@ pub struct Digest {
     pub partitions: u64,
     pub producers: u64,
     pub groups: u64,
+    pub subscriptions: u64,
     pub counters: u64,
     pub applied: u64,
 }
@@ -55,6 +56,12 @@ impl ShardState {
                     }
                 }
             }),
+            subscriptions: digest(|out| {
+                for (name, body) in self.posted.subscriptions.read().all() {
+                    out.write(name.as_bytes());
+                    out.write(body);
+                }
+            }),
             counters: digest(|out| {
                 out.write_u64(self.counters.next_position.0);
                 out.write_i64(self.counters.next_producer_id);
@@ -74,8 +81,8 @@ impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "topics {:016x} partitions {:016x} producers {:016x} groups {:016x} counters {:016x} lsn {}",
-            self.topics, self.partitions, self.producers, self.groups, self.counters, self.applied
+            "topics {:016x} partitions {:016x} producers {:016x} groups {:016x} subscriptions {:016x} counters {:016x} lsn {}",
+            self.topics, self.partitions, self.producers, self.groups, self.subscriptions, self.counters, self.applied
         )
     }
 }

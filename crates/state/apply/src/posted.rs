@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use daybook_catalog::Catalog;
 use daybook_consumer_group::{GroupOffsets, Groups};
 use daybook_partition::PartitionLog;
+use daybook_subscription::Subscriptions;
 use daybook_types::{GroupId, LeaderEpoch, Lsn, PartitionId, Term};
 use parking_lot::RwLock;
 use tokio::sync::watch;
@@ -17,16 +19,18 @@ pub struct Posted {
     pub(crate) catalog: RwLock<Arc<Catalog>>,
     pub(crate) logs: RwLock<HashMap<PartitionId, Arc<PartitionLog>>>,
     pub(crate) groups: RwLock<Groups>,
+    pub(crate) subscriptions: RwLock<Subscriptions>,
     applied: watch::Sender<Lsn>,
     term: AtomicU64,
 }
 
 impl Posted {
-    pub(crate) fn new(catalog: Catalog, groups: Groups, applied: Lsn) -> Self {
+    pub(crate) fn new(catalog: Catalog, groups: Groups, subscriptions: Subscriptions, applied: Lsn) -> Self {
         Self {
             catalog: RwLock::new(Arc::new(catalog)),
             logs: RwLock::default(),
             groups: RwLock::new(groups),
+            subscriptions: RwLock::new(subscriptions),
             applied: watch::Sender::new(applied),
             term: AtomicU64::new(0),
         }
@@ -48,6 +52,11 @@ impl Posted {
     /// Every group that has committed something, with its protocol type.
     pub fn groups(&self) -> Vec<(GroupId, String)> {
         self.groups.read().groups().map(|(id, offsets)| (id.clone(), offsets.protocol_type.clone())).collect()
+    }
+
+    /// Every persistent subscription, by name, as its engine put it.
+    pub fn subscriptions(&self) -> Vec<(String, Bytes)> {
+        self.subscriptions.read().all().map(|(name, body)| (name.to_owned(), body.clone())).collect()
     }
 
     /// The last entry applied, and its changes.

@@ -63,7 +63,7 @@ impl ShardState {
     /// State before the first entry.
     pub fn empty() -> Self {
         Self {
-            posted: Arc::new(Posted::new(Catalog::default(), Default::default(), Lsn(0))),
+            posted: Arc::new(Posted::new(Catalog::default(), Default::default(), Default::default(), Lsn(0))),
             partitions: HashMap::new(),
             counters: Counters::default(),
             applied: Lsn(0),
@@ -112,6 +112,10 @@ impl ShardState {
             }
             Command::DeleteGroup(delete) => Outcome::DeleteGroup(self.posted.groups.write().delete(delete)),
             Command::DeleteOffsets(delete) => Outcome::DeleteOffsets(self.posted.groups.write().delete_offsets(delete)),
+            Command::PutSubscription(put) => Outcome::PutSubscription(self.posted.subscriptions.write().put(put)),
+            Command::DeleteSubscription(delete) => {
+                Outcome::DeleteSubscription(self.posted.subscriptions.write().delete(delete))
+            }
         }
     }
 
