@@ -1,1 +1,6 @@
-//! To be written.
+//! The event door: the event store through protocols that others wrote.
+//!
+//! Each protocol is a thin translation of `daybook_event_store`. Nothing is decided here, and nothing kept that must survive.
+
+pub mod proto;
+pub mod umadb;
