@@ -6,7 +6,7 @@ use daybook_types::StreamVersion;
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::header;
+use crate::{METADATA_PREFIX, StreamSettings, header};
 
 /// A record as the index sees it. Names, types and tags are slices of the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Facts {
     pub tags: Vec<Bytes>,
     /// What a Kafka client expects of the stream.
     pub expected: Option<Expectation>,
+    /// What the stream that this event describes keeps from now on; a metadata stream's event that can't be read says nothing.
+    pub settings: Option<StreamSettings>,
     /// The record's value is null.
     pub is_null: bool,
 }
@@ -52,6 +54,7 @@ impl Facts {
             event_type: None,
             tags: Vec::new(),
             expected: None,
+            settings: None,
             is_null: record.value.is_none(),
         };
         for (name, value) in &record.headers {
@@ -67,7 +70,15 @@ impl Facts {
         if facts.expected.is_some() && facts.stream.is_none() {
             return Err(FactsFault::ExpectationWithoutStream);
         }
+        if facts.described().is_some() && facts.event_type.as_deref() == Some(header::METADATA_TYPE.as_bytes()) {
+            facts.settings = StreamSettings::parse(record.value.as_deref().unwrap_or_default()).ok();
+        }
         Ok(facts)
+    }
+
+    /// The stream whose metadata stream this event stands in.
+    pub fn described(&self) -> Option<&[u8]> {
+        self.stream.as_deref()?.strip_prefix(METADATA_PREFIX.as_bytes()).filter(|name| !name.is_empty())
     }
 
     /// Whether the record ends its stream for ever.

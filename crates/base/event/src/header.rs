@@ -23,3 +23,8 @@ pub const EXPECTED_VERSION: &str = "daybook-expected-version";
 pub const TOMBSTONE_TYPE: &str = "$streamDeleted";
 /// Type of the events of a metadata stream.
 pub const METADATA_TYPE: &str = "$metadata";
+
+/// Whether a header's name has a meaning here, so that it can't be used for another.
+pub fn is_reserved(name: &str) -> bool {
+    [SPEC_VERSION, ID, SOURCE, TYPE, TIME, CONTENT_TYPE, METADATA, TAG, EXPECTED_VERSION].contains(&name)
+}

@@ -8,10 +8,12 @@
 mod event;
 mod facts;
 pub mod header;
+mod settings;
 mod stream_name;
 
 pub use event::{Event, NewEvent, TYPE_OF_PLAIN_RECORDS, push, push_tombstone};
 pub use facts::{Expectation, Facts, FactsFault, event_hash};
+pub use settings::{DELETED, SettingsFault, StreamSettings};
 pub use stream_name::{IllegalStreamName, METADATA_PREFIX, STREAM_NAME_BYTES_MAX, StreamName};
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub enum KvError {
     Unreadable { dir: PathBuf },
     #[error("can't read the index store, space {space}: {source}")]
     Read { space: Space, source: fjall::Error },
+    #[error("the index store has a malformed entry in space {space}: {cause}")]
+    Malformed { space: Space, cause: String },
     /// What was committed before is untouched; whether this batch is there is known only after the store is opened again.
     #[error("can't commit to the index store: {source}")]
     Commit { source: fjall::Error },
@@ -35,7 +37,7 @@ impl KvError {
     pub fn kind(&self) -> FaultKind {
         match self {
             Self::Locked { .. } | Self::Version { .. } | Self::Key { .. } | Self::Value { .. } => FaultKind::Reject,
-            Self::Unreadable { .. } => FaultKind::Corrupt,
+            Self::Unreadable { .. } | Self::Malformed { .. } => FaultKind::Corrupt,
             Self::Open { source, .. } | Self::Read { source, .. } => match io_cause(source) {
                 Some(_) => FaultKind::RetryLater,
                 None => FaultKind::Corrupt,

@@ -39,6 +39,11 @@ impl Space {
         Self::Terms,
     ];
 
+    /// Spaces that grow with the number of events.
+    pub(crate) fn is_of_streams(self) -> bool {
+        matches!(self, Self::Streams | Self::Versions | Self::Positions | Self::Terms)
+    }
+
     pub(crate) fn tag(self) -> u8 {
         match self {
             Self::Meta => 1,

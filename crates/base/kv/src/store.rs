@@ -16,6 +16,7 @@ pub const VALUE_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Name of the keyspace: disk format.
 const KEYSPACE: &str = "posted";
+const EVENTS_KEYSPACE: &str = "events";
 /// One thread flushes and compacts: checkpoints write little and seldom, and the machine's cores are for the log.
 const WORKERS: usize = 1;
 /// The engine's smallest bound. A journal file is preallocated sparsely, so it costs the disk what was written.
@@ -30,11 +31,17 @@ pub struct Options {
     pub cache_bytes: u64,
     /// Writes gathered in memory before they go to a table. Fixed when the store is made.
     pub memtable_bytes_max: u64,
+    /// The same for the index of streams.
+    pub events_memtable_bytes_max: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { cache_bytes: 16 * 1024 * 1024, memtable_bytes_max: 4 * 1024 * 1024 }
+        Self {
+            cache_bytes: 16 * 1024 * 1024,
+            memtable_bytes_max: 4 * 1024 * 1024,
+            events_memtable_bytes_max: 16 * 1024 * 1024,
+        }
     }
 }
 
@@ -48,9 +55,11 @@ pub enum Op {
 /// An open index store. One process has it at a time.
 pub struct Store {
     database: Database,
-    /// All spaces together, told apart by their tag. A keyspace each would cost twenty fsyncs each when the store is made, five
+    /// All small spaces together, told apart by their tag. A keyspace each would cost twenty fsyncs each when the store is made, five
     /// memory tables and a set of files each; they are worth it once a space is large.
     keys: Keyspace,
+    /// The index of streams, which is large: its tables must not be merged with those of the small spaces at every turn.
+    events: Keyspace,
     dir: PathBuf,
 }
 
@@ -59,16 +68,20 @@ impl Store {
     pub fn open(dir: &Path, options: Options) -> Result<Self, KvError> {
         // The engine asserts what it expects of its own files. Damage there must reach a person as an error of this store.
         let opened = catch_unwind(AssertUnwindSafe(|| open(dir, options)));
-        let (database, keys) = match opened {
+        let (database, keys, events) = match opened {
             Err(_) => return Err(KvError::Unreadable { dir: dir.to_owned() }),
             Ok(Err(source)) => return Err(cannot_open(dir, source)),
             Ok(Ok(opened)) => opened,
         };
-        Ok(Self { database, keys, dir: dir.to_owned() })
+        Ok(Self { database, keys, events, dir: dir.to_owned() })
+    }
+
+    fn keys(&self, space: Space) -> &Keyspace {
+        if space.is_of_streams() { &self.events } else { &self.keys }
     }
 
     pub fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, KvError> {
-        let value = self.keys.get(tagged(space, key)).map_err(|source| KvError::Read { space, source })?;
+        let value = self.keys(space).get(tagged(space, key)).map_err(|source| KvError::Read { space, source })?;
         Ok(value.map(Bytes::from))
     }
 
@@ -79,10 +92,30 @@ impl Store {
         prefix: &[u8],
     ) -> impl Iterator<Item = Result<(Bytes, Bytes), KvError>> + Send + use<> {
         // Through a snapshot: the engine's own iterators see what is committed while they run.
-        self.database.snapshot().prefix(&self.keys, tagged(space, prefix)).map(move |entry| match entry.into_inner() {
+        self.database.snapshot().prefix(self.keys(space), tagged(space, prefix)).map(move |entry| {
+            match entry.into_inner() {
+                Ok((key, value)) => Ok((Bytes::from(key).slice(1..), value.into())),
+                Err(source) => Err(KvError::Read { space, source }),
+            }
+        })
+    }
+
+    /// The keys from `from` up to and not including `to`, ascending, or descending from the back, as of this moment.
+    pub fn range(
+        &self,
+        space: Space,
+        from: &[u8],
+        to: &[u8],
+    ) -> impl DoubleEndedIterator<Item = Result<(Bytes, Bytes), KvError>> + Send + use<> {
+        let pair = move |entry: fjall::Guard| match entry.into_inner() {
             Ok((key, value)) => Ok((Bytes::from(key).slice(1..), value.into())),
             Err(source) => Err(KvError::Read { space, source }),
-        })
+        };
+        // The engine takes no range that ends before it begins.
+        let found = (from < to).then(|| {
+            self.database.snapshot().range(self.keys(space), tagged(space, from)..tagged(space, to)).map(pair)
+        });
+        found.into_iter().flatten()
     }
 
     /// Makes all of `batch`, over all its spaces, or none of it; of several operations on a key the last one counts. Durable on
@@ -97,11 +130,11 @@ impl Store {
                         return Err(KvError::Value { space: *space, bytes: value.len() });
                     }
                     // Copied, since the engine keeps them long and they may be slices of something large.
-                    writes.insert(&self.keys, tagged(*space, key), &value[..]);
+                    writes.insert(self.keys(*space), tagged(*space, key), &value[..]);
                 }
                 Op::Remove { space, key } => {
                     check_key(*space, key)?;
-                    writes.remove(&self.keys, tagged(*space, key));
+                    writes.remove(self.keys(*space), tagged(*space, key));
                 }
             }
         }
@@ -115,7 +148,7 @@ impl fmt::Debug for Store {
     }
 }
 
-fn open(dir: &Path, options: Options) -> fjall::Result<(Database, Keyspace)> {
+fn open(dir: &Path, options: Options) -> fjall::Result<(Database, Keyspace, Keyspace)> {
     let database = Database::builder(dir)
         .cache_size(options.cache_bytes)
         .worker_threads(WORKERS)
@@ -124,7 +157,9 @@ fn open(dir: &Path, options: Options) -> fjall::Result<(Database, Keyspace)> {
         .open()?;
     let create = || KeyspaceCreateOptions::default().max_memtable_size(options.memtable_bytes_max);
     let keys = database.keyspace(KEYSPACE, create)?;
-    Ok((database, keys))
+    let create = || KeyspaceCreateOptions::default().max_memtable_size(options.events_memtable_bytes_max);
+    let events = database.keyspace(EVENTS_KEYSPACE, create)?;
+    Ok((database, keys, events))
 }
 
 /// A key as the engine has it: the tag of its space, then the key.

@@ -14,6 +14,7 @@ mod check;
 mod compression;
 mod error;
 mod header;
+mod partitioner;
 mod record;
 mod timestamp;
 mod varint;
@@ -27,6 +28,7 @@ pub use error::{BatchError, RecordFault};
 pub use header::{
     Attributes, BatchHeader, HEADER_BYTES, NO_SEQUENCE, STAMP_BYTES, TimestampType, sequence_plus, stamp,
 };
+pub use partitioner::partition_of_key;
 pub use record::{Record, RecordHeader, Records, records};
 pub use timestamp::{latest_record, offset_for_timestamp, with_log_append_time, with_max_timestamp};
 

@@ -6,18 +6,18 @@
 //! A stream `order-10491` is the records of key `order-10491` in topic `order`; see `daybook_event::StreamName`.
 
 mod append;
+mod indexer;
 mod read;
 mod store;
 mod subscribe;
 
 pub use append::{
-    Append, AppendError, Appended, Condition, Conflict, Delete, DeleteKind, Expected, Query, QueryItem, StreamAppend,
-    StreamAppended, StreamState,
+    APPEND_BYTES_MAX, Append, AppendError, Appended, Condition, Conflict, Delete, DeleteKind, Expected, Query,
+    QueryItem, StreamAppend, StreamAppended, StreamState,
 };
 pub use daybook_command::{ProposeError, SubscriptionMustBe, SubscriptionRefusal};
-pub use daybook_event::{NewEvent, StreamName};
-pub use read::{
-    AllFrom, Direction, Filter, Page, ReadError, Recorded, StreamFrom, StreamInfo, StreamPage, StreamSettings,
-};
-pub use store::{EventStore, Token};
+pub use daybook_event::{NewEvent, StreamName, StreamSettings};
+pub use indexer::keep_indexing;
+pub use read::{AllFrom, Direction, Filter, Page, ReadError, Recorded, StreamFrom, StreamInfo, StreamPage};
+pub use store::{EventStore, Options, Token};
 pub use subscribe::{FollowFrom, Followed, Subscription, Target};

@@ -15,11 +15,24 @@ use daybook_types::{Lsn, ShardId};
 pub struct EventStore {
     pub(crate) door: Door,
     pub(crate) reader: Reader,
+    pub(crate) options: Options,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Partitions of an event topic that is made by an append.
+    pub default_partitions: i32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { default_partitions: 1 }
+    }
 }
 
 impl EventStore {
-    pub fn new(door: Door, reader: Reader) -> Self {
-        Self { door, reader }
+    pub fn new(door: Door, reader: Reader, options: Options) -> Self {
+        Self { door, reader, options }
     }
 
     /// The way in for commands of other kinds.

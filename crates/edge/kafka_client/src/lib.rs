@@ -16,7 +16,6 @@ mod fetch;
 mod groups;
 mod metadata;
 mod offsets;
-mod partitioner;
 mod produce;
 mod retry;
 #[cfg(test)]
@@ -32,7 +31,7 @@ pub use fetch::{FetchLimits, FetchPosition, FetchedPartition};
 pub use groups::{GroupDescription, GroupListing, GroupMember};
 pub use metadata::{Broker, ClusterView, PartitionView, TopicView};
 pub use offsets::{CommittedOffset, FoundOffset, OffsetQuery, TopicPartition};
-pub use partitioner::partition_of_key;
+pub use daybook_record::partition_of_key;
 pub use produce::{Acks, PartitionBatch, ProducedPartition, ProducerIdentity};
 pub use topics::NewTopic;
 pub use versions::VersionTable;

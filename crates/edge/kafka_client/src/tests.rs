@@ -1,5 +1,4 @@
-//! Encoders against the library's decoders, the partitioner against Java's figures, and a wire against a scripted peer.
+//! Encoders against the library's decoders, and a wire against a scripted peer.
 
 mod encode;
-mod keys;
 mod peer;

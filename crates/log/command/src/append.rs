@@ -1,10 +1,11 @@
 //! Append one record batch to one partition.
 
 use bytes::Bytes;
-use daybook_types::{Offset, PartitionId, Position, TimestampMs};
+use daybook_types::{Offset, PartitionId, TimestampMs, TopicId};
 use thiserror::Error;
 
 use crate::encoding::{DecodeError, Reader, Writer};
+use crate::{ActualVersion, ExpectedVersion};
 
 /// A record batch (v2) for the end of a partition. The batch was checked by the door: CRC, size, record count.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,15 +21,13 @@ pub struct Appended {
     pub base_offset: Offset,
     /// Offset after the batch's last record.
     pub next_offset: Offset,
-    /// First position of the batch in its shard; none for a repeated batch whose position is no longer known.
-    pub position: Option<Position>,
     /// The time the log gave the batch, where the topic asks for it; else `TimestampMs::NONE`.
     pub log_append_time: TimestampMs,
     /// The partition's first offset at that moment.
     pub start_offset: Offset,
 }
 
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum AppendRefusal {
     #[error("partition {partition} does not exist")]
     UnknownPartition { partition: PartitionId },
@@ -38,6 +37,12 @@ pub enum AppendRefusal {
     ProducerFenced { epoch: i16, current: i16 },
     #[error("sequence {sequence} does not follow {last}, the last one of this producer")]
     OutOfOrderSequence { sequence: i32, last: i32 },
+    #[error("stream {stream}: record {record} expects {expected}, but {actual}")]
+    WrongVersion { record: i32, stream: String, expected: ExpectedVersion, actual: ActualVersion },
+    #[error("the index of streams of topic {topic} is being built; a condition can't be checked yet")]
+    Indexing { topic: TopicId },
+    #[error("topic {topic} has no index of streams, so no condition can be checked; set its config daybook.streams")]
+    NotEventTopic { topic: TopicId },
 }
 
 impl AppendBatch {

@@ -43,6 +43,10 @@ impl Writer {
         self.open.put_i64(value);
     }
 
+    pub fn u64(&mut self, value: u64) {
+        self.open.put_u64(value);
+    }
+
     pub fn count(&mut self, count: usize) {
         self.u32(u32::try_from(count).expect("a request's length fits 32 bits, so its lists do"));
     }
@@ -50,6 +54,11 @@ impl Writer {
     pub fn text(&mut self, text: &str) {
         self.count(text.len());
         self.open.put_slice(text.as_bytes());
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.count(bytes.len());
+        self.open.put_slice(bytes);
     }
 
     pub fn raw(&mut self, bytes: &[u8]) {
@@ -72,7 +81,7 @@ impl Writer {
         self.i32(partition.index.0);
     }
 
-    /// Bytes up to the end of the command, kept as a part of their own.
+    /// Bytes whose length the reader knows, kept as a part of their own.
     pub fn rest(&mut self, bytes: Bytes) {
         let open = self.open.split().freeze();
         self.closed_bytes += open.len() + bytes.len();
@@ -125,8 +134,16 @@ impl Reader {
         self.bytes.try_get_i64().map_err(|_| DecodeError::Short)
     }
 
+    pub fn u64(&mut self) -> Result<u64, DecodeError> {
+        self.bytes.try_get_u64().map_err(|_| DecodeError::Short)
+    }
+
     pub fn slice(&mut self) -> Result<Bytes, DecodeError> {
         let length = self.u32()? as usize;
+        self.take(length)
+    }
+
+    pub fn take(&mut self, length: usize) -> Result<Bytes, DecodeError> {
         if length > self.bytes.len() {
             return Err(DecodeError::Short);
         }

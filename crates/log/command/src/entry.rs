@@ -5,9 +5,9 @@ use daybook_types::TimestampMs;
 
 use crate::encoding::{DecodeError, Reader, Writer};
 use crate::{
-    AllocateProducerId, AlterTopicConfigs, AppendBatch, AppendRefusal, Appended, CommitOffsets, CreatePartitions,
-    CreateTopic, DeleteGroup, DeleteOffsets, DeleteSubscription, DeleteTopic, GroupRefusal, ProducerIdAllocated,
-    PutSubscription, TopicRefusal,
+    AllocateProducerId, AlterTopicConfigs, AppendBatch, AppendEvents, AppendRefusal, Appended, CommitOffsets,
+    CreatePartitions, CreateTopic, DeleteGroup, DeleteOffsets, DeleteSubscription, DeleteTopic, EventsAppended,
+    EventsRefusal, GroupRefusal, IndexRecords, ProducerIdAllocated, PutSubscription, SubscriptionRefusal, TopicRefusal,
 };
 
 const FORMAT_VERSION: u8 = 1;
@@ -32,6 +32,8 @@ pub enum Command {
     CommitOffsets(CommitOffsets),
     DeleteGroup(DeleteGroup),
     DeleteOffsets(DeleteOffsets),
+    AppendEvents(AppendEvents),
+    IndexRecords(IndexRecords),
     PutSubscription(PutSubscription),
     DeleteSubscription(DeleteSubscription),
 }
@@ -48,8 +50,10 @@ pub enum Outcome {
     CommitOffsets,
     DeleteGroup(Result<(), GroupRefusal>),
     DeleteOffsets(Result<(), GroupRefusal>),
-    PutSubscription(Result<(), crate::SubscriptionRefusal>),
-    DeleteSubscription(Result<(), crate::SubscriptionRefusal>),
+    AppendEvents(Result<EventsAppended, EventsRefusal>),
+    IndexRecords,
+    PutSubscription(Result<(), SubscriptionRefusal>),
+    DeleteSubscription(Result<(), SubscriptionRefusal>),
 }
 
 impl Command {
@@ -64,6 +68,8 @@ impl Command {
             Self::CommitOffsets(_) => 7,
             Self::DeleteGroup(_) => 8,
             Self::DeleteOffsets(_) => 9,
+            Self::AppendEvents(_) => 10,
+            Self::IndexRecords(_) => 11,
             Self::PutSubscription(_) => 12,
             Self::DeleteSubscription(_) => 13,
         }
@@ -81,6 +87,8 @@ impl Command {
             Self::CommitOffsets(_) => "commit_offsets",
             Self::DeleteGroup(_) => "delete_group",
             Self::DeleteOffsets(_) => "delete_offsets",
+            Self::AppendEvents(_) => "append_events",
+            Self::IndexRecords(_) => "index_records",
             Self::PutSubscription(_) => "put_subscription",
             Self::DeleteSubscription(_) => "delete_subscription",
         }
@@ -102,6 +110,8 @@ impl Command {
                     .sum::<usize>(),
                 Self::CommitOffsets(commit) => commit.offsets.iter().map(|o| o.metadata.len() + 40).sum::<usize>(),
                 Self::DeleteOffsets(delete) => delete.partitions.len() * 20,
+                Self::AppendEvents(append) => append.bytes(),
+                Self::IndexRecords(index) => index.batch.len() + IndexRecords::HEAD_BYTES,
                 Self::PutSubscription(put) => put.name.len() + put.body.len(),
                 Self::DeleteSubscription(delete) => delete.name.len(),
                 Self::DeleteTopic(_)
@@ -113,13 +123,20 @@ impl Command {
 
     fn write(&self, out: &mut Writer) {
         out.u8(self.tag());
-        if let Self::AppendBatch(append) = self {
-            // Written straight through: its batch must stay a part of its own.
-            return out.sized(AppendBatch::HEAD_BYTES + append.batch.len(), |out| append.write(out));
+        // Written straight through: batches must stay parts of their own.
+        match self {
+            Self::AppendBatch(append) => {
+                return out.sized(AppendBatch::HEAD_BYTES + append.batch.len(), |out| append.write(out));
+            }
+            Self::AppendEvents(append) => return append.write_sized(out),
+            Self::IndexRecords(index) => {
+                return out.sized(IndexRecords::HEAD_BYTES + index.batch.len(), |out| index.write(out));
+            }
+            _ => {}
         }
         let mut body = Writer::default();
         match self {
-            Self::AppendBatch(_) | Self::AllocateProducerId(_) => {}
+            Self::AppendBatch(_) | Self::AppendEvents(_) | Self::IndexRecords(_) | Self::AllocateProducerId(_) => {}
             Self::CreateTopic(command) => command.write(&mut body),
             Self::DeleteTopic(command) => command.write(&mut body),
             Self::AlterTopicConfigs(command) => command.write(&mut body),
@@ -145,6 +162,8 @@ impl Command {
             7 => Self::CommitOffsets(CommitOffsets::read(from)?),
             8 => Self::DeleteGroup(DeleteGroup::read(from)?),
             9 => Self::DeleteOffsets(DeleteOffsets::read(from)?),
+            10 => Self::AppendEvents(AppendEvents::read(from)?),
+            11 => Self::IndexRecords(IndexRecords::read(from)?),
             12 => Self::PutSubscription(PutSubscription::read(from)?),
             13 => Self::DeleteSubscription(DeleteSubscription::read(from)?),
             _ => return Err(DecodeError::UnknownTag { tag }),

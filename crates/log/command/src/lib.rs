@@ -8,6 +8,7 @@ mod append;
 mod door;
 mod encoding;
 mod entry;
+mod events;
 mod offsets;
 mod producer;
 mod subscription;
@@ -17,6 +18,10 @@ pub use append::{AppendBatch, AppendRefusal, Appended};
 pub use door::{Applied, Door, Inbox, Pending, Proposal, ProposeError, Stage, Waiter};
 pub use encoding::DecodeError;
 pub use entry::{Command, Entry, Outcome};
+pub use events::{
+    ActualVersion, AppendCondition, AppendEvents, EventBatch, EventsAppended, EventsRefusal, ExpectedVersion,
+    IndexRecords, StreamCheck, StreamConflict, StreamSpan, TermQuery,
+};
 pub use offsets::{CommitOffsets, CommittedOffset, DeleteGroup, DeleteOffsets, GroupRefusal, OffsetToCommit};
 pub use producer::{AllocateProducerId, ProducerIdAllocated};
 pub use subscription::{DeleteSubscription, PutSubscription, SubscriptionMustBe, SubscriptionRefusal};

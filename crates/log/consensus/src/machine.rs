@@ -25,7 +25,7 @@ pub struct At {
 /// What the shard posts from its log. Called on the shard's thread only; a pure function of what it is told.
 pub trait StateMachine: Send + Sync + 'static {
     /// One outcome a command, in the commands' order.
-    fn apply(&mut self, at: At, entry: &Entry) -> Vec<Outcome>;
+    fn apply(&mut self, at: At, entry: &Entry) -> io::Result<Vec<Outcome>>;
     /// An entry without commands: a new leader's first, or a change of members.
     fn pass(&mut self, at: At);
     /// Everything applied so far and not yet on disk, to be written while apply goes on. `None`: nothing new.
@@ -91,7 +91,7 @@ impl<M: StateMachine> RaftStateMachine<Types> for Machine<M> {
             let (entry, responder) = item?;
             let at = At { term: term_of(&entry.log_id), lsn: lsn_of(&entry.log_id) };
             let outcomes = match entry.payload {
-                EntryPayload::Normal(commands) => self.posted.apply(at, &commands.0),
+                EntryPayload::Normal(commands) => self.posted.apply(at, &commands.0)?,
                 EntryPayload::Blank => {
                     self.posted.pass(at);
                     Vec::new()

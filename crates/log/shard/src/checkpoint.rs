@@ -1,5 +1,6 @@
 //! Writing a checkpoint: partition files first, then one atomic batch that names their ends, the state and the LSN.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -20,8 +21,8 @@ pub(crate) struct Poster<P> {
 }
 
 impl<P: Posting> StateMachine for Poster<P> {
-    fn apply(&mut self, at: At, entry: &Entry) -> Vec<Outcome> {
-        self.posting.apply(at, entry)
+    fn apply(&mut self, at: At, entry: &Entry) -> io::Result<Vec<Outcome>> {
+        self.posting.apply(at, entry).map_err(io::Error::other)
     }
 
     fn pass(&mut self, at: At) {
@@ -52,7 +53,7 @@ impl<P: Posting> StateMachine for Poster<P> {
 /// Returns how many bytes of records were written.
 fn write(content: Content, meta: &RaftMeta, kv: &Store, files: &PartitionStore) -> Result<u64, CheckpointError> {
     let fail = |cause: &dyn std::fmt::Display| CheckpointError { cause: cause.to_string().into() };
-    let Content { appends, mut ops, removed, published } = content;
+    let Content { appends, mut ops, more_ops, removed, published } = content;
 
     let mut touched: Vec<Arc<PartitionFiles>> = Vec::with_capacity(appends.len());
     let mut bytes = 0;
@@ -71,6 +72,7 @@ fn write(content: Content, meta: &RaftMeta, kv: &Store, files: &PartitionStore) 
         ops.push(Op::Remove { space: Space::Partitions, key: ends_key(*partition) });
     }
     ops.push(Op::Put { space: Space::Meta, key: Bytes::from_static(key::RAFT), value: meta.0.clone() });
+    ops.extend(more_ops(kv).map_err(|error| fail(&error))?);
     kv.commit(ops).map_err(|error| fail(&error))?;
 
     for partition in &touched {

@@ -4,14 +4,15 @@ use std::fmt;
 
 use daybook_command::{Entry, Outcome};
 use daybook_consensus::At;
-use daybook_kv::Op;
+use daybook_kv::{KvError, Op, Store};
 use daybook_segment::{Roll, StampedBatch};
 use daybook_types::PartitionId;
 
 /// State posted from the log. Called on the shard's thread only; a pure function of what it is told.
 pub trait Posting: Send + Sync + 'static {
     /// One outcome a command, in the commands' order.
-    fn apply(&mut self, at: At, entry: &Entry) -> Vec<Outcome>;
+    /// An error means that posted state can't be read: the shard takes no more entries.
+    fn apply(&mut self, at: At, entry: &Entry) -> Result<Vec<Outcome>, KvError>;
     /// An entry without commands went by.
     fn pass(&mut self, at: At);
     /// Everything that changed since the last call, as of the last entry.
@@ -24,6 +25,8 @@ pub struct Content {
     pub appends: Vec<PartitionAppend>,
     /// Changes of the index store.
     pub ops: Vec<Op>,
+    /// Makes further changes, on the checkpoint's thread: what takes long to write down.
+    pub more_ops: Box<dyn FnOnce(&Store) -> Result<Vec<Op>, KvError> + Send + Sync>,
     /// Partitions that exist no more.
     pub removed: Vec<PartitionId>,
     /// Called when files and index store hold all this and readers can find it there.

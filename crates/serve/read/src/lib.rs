@@ -3,12 +3,15 @@
 //! A `Reader` is a cheap handle to one shard's posted state. What it returns never changes later: it serves committed and
 //! applied records only.
 
+mod picked;
 mod reader;
 mod records;
 mod watch;
 
 pub use daybook_consumer_group::GroupOffsets;
+pub use daybook_event_stream::{Located, Order, Place, Stream, StreamIndex};
 pub use daybook_segment::FileSlice;
+pub use picked::RecordPicker;
 pub use reader::{PartitionEnds, Reader};
 pub use records::{Fetched, Piece, ReadError};
 pub use watch::Watch;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use daybook_apply::Posted;
 use daybook_catalog::Catalog;
 use daybook_consumer_group::GroupOffsets;
+use daybook_event_stream::StreamIndex;
 use daybook_segment::PartitionStore;
 use daybook_types::{GroupId, LeaderEpoch, Lsn, Offset, PartitionId};
 
@@ -71,6 +72,11 @@ impl Reader {
     /// Every group that has committed something, with its protocol type.
     pub fn groups(&self) -> Vec<(GroupId, String)> {
         self.posted.groups()
+    }
+
+    /// The index of streams.
+    pub fn streams(&self) -> &Arc<StreamIndex> {
+        self.posted.streams()
     }
 
     /// Every persistent subscription, by name, as its engine put it.

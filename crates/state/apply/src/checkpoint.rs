@@ -9,20 +9,23 @@ use std::sync::Arc;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use daybook_catalog::{Catalog, StoredTopicError, Topic};
 use daybook_consumer_group::{Groups, StoredGroupError, decode_offset, encode_offset};
+use daybook_event_stream::EventStreams;
 use daybook_kv::{KvError, Op, Space, Store};
 use daybook_partition::{Partition, PartitionLog, ProducerWindow, StoredPartition, StoredPartitionError, TailBatch};
 use daybook_record::BatchHeader;
 use daybook_segment::{Roll, StampedBatch};
 use daybook_shard::{Content, PartitionAppend};
 use daybook_subscription::Subscriptions;
-use daybook_types::{FaultKind, GroupId, Lsn, Offset, PartitionId, PartitionIndex, Position, ProducerId, TopicId};
+use daybook_types::{FaultKind, GroupId, Lsn, Offset, PartitionId, PartitionIndex, ProducerId, TopicId};
 use thiserror::Error;
 
 use crate::posted::Posted;
 use crate::state::{Changed, Counters, ShardState};
 
 const STATE_KEY: &[u8] = b"state";
-const STATE_FORMAT_VERSION: u8 = 1;
+const STATE_FORMAT_VERSION: u8 = 2;
+/// Until this version another number stood before the next producer id.
+const POSITION_UNTIL: u8 = 1;
 const PARTITION_KEY_BYTES: usize = 20;
 /// After a partition's id: its state. The shard keeps the ends of its files under another byte.
 const PARTITION_STATE: u8 = 0;
@@ -38,6 +41,8 @@ pub enum RestoreError {
     Partition { partition: PartitionId, source: StoredPartitionError },
     #[error("group {group}: {source}")]
     Group { group: GroupId, source: StoredGroupError },
+    #[error(transparent)]
+    Streams(#[from] daybook_event_stream::RestoreError),
     #[error("the index store has a malformed key in the space of {space}")]
     Key { space: Space },
     #[error("partition {partition} belongs to no topic")]
@@ -50,6 +55,7 @@ impl RestoreError {
     pub fn kind(&self) -> FaultKind {
         match self {
             Self::Index(error) => error.kind(),
+            Self::Streams(error) => error.kind(),
             _ => FaultKind::Corrupt,
         }
     }
@@ -57,7 +63,7 @@ impl RestoreError {
 
 impl ShardState {
     /// The state as of the last checkpoint; empty if there was none.
-    pub fn restore(kv: &Store) -> Result<Self, RestoreError> {
+    pub fn restore(kv: &Arc<Store>) -> Result<Self, RestoreError> {
         let catalog = restore_catalog(kv)?;
         let groups = restore_groups(kv)?;
         let mut producers = restore_producers(kv)?;
@@ -65,7 +71,8 @@ impl ShardState {
             Some(bytes) => decode_counters(bytes).ok_or(RestoreError::Counters)?,
             None => (Counters::default(), Lsn(0)),
         };
-        let posted = Posted::new(catalog, groups, restore_subscriptions(kv)?, applied);
+        let streams = EventStreams::restore(kv)?;
+        let posted = Posted::new(catalog, groups, restore_subscriptions(kv)?, Arc::clone(streams.index()), applied);
         let mut partitions = HashMap::new();
         for item in kv.scan(Space::Partitions, &[]) {
             let (key, value) = item?;
@@ -82,7 +89,7 @@ impl ShardState {
             posted.logs.write().insert(id, Arc::clone(partition.log()));
             partitions.insert(id, partition);
         }
-        Ok(Self { posted: Arc::new(posted), partitions, counters, applied, changed: Changed::default() })
+        Ok(Self { posted: Arc::new(posted), partitions, streams, counters, applied, changed: Changed::default() })
     }
 
     pub(crate) fn take_checkpoint_content(&mut self) -> Content {
@@ -127,7 +134,18 @@ impl ShardState {
         }
         let state = encode_counters(self.counters, self.applied);
         ops.push(Op::Put { space: Space::Meta, key: Bytes::from_static(STATE_KEY), value: state });
-        Content { appends, ops, removed: removed.into_keys().collect(), published: Box::new(move || forget(published)) }
+        let frozen = self.streams.freeze();
+        let mut written = frozen.clone();
+        Content {
+            appends,
+            ops,
+            more_ops: Box::new(move |kv| written.ops(kv)),
+            removed: removed.into_keys().collect(),
+            published: Box::new(move || {
+                forget(published);
+                frozen.let_go();
+            }),
+        }
     }
 }
 
@@ -247,16 +265,17 @@ fn encode_counters(counters: Counters, applied: Lsn) -> Bytes {
     let mut out = BytesMut::new();
     out.put_u8(STATE_FORMAT_VERSION);
     out.put_u64(applied.0);
-    out.put_u64(counters.next_position.0);
     out.put_i64(counters.next_producer_id);
     out.freeze()
 }
 
 fn decode_counters(mut bytes: Bytes) -> Option<(Counters, Lsn)> {
-    if bytes.len() != 25 || bytes.get_u8() != STATE_FORMAT_VERSION {
+    let version = bytes.try_get_u8().ok().filter(|version| *version <= STATE_FORMAT_VERSION)?;
+    let skipped = if version <= POSITION_UNTIL { 8 } else { 0 };
+    if bytes.len() != 16 + skipped {
         return None;
     }
     let applied = Lsn(bytes.get_u64());
-    let next_position = Position(bytes.get_u64());
-    Some((Counters { next_position, next_producer_id: bytes.get_i64() }, applied))
+    bytes.advance(skipped);
+    Some((Counters { next_producer_id: bytes.get_i64() }, applied))
 }

@@ -18,6 +18,8 @@ pub struct Digest {
     pub producers: u64,
     pub groups: u64,
     pub subscriptions: u64,
+    /// The index of streams: what was posted to it, in order.
+    pub streams: u64,
     pub counters: u64,
     pub applied: u64,
 }
@@ -62,8 +64,8 @@ impl ShardState {
                     out.write(body);
                 }
             }),
+            streams: digest(|out| self.streams.digest().into_iter().for_each(|word| out.write_u64(word))),
             counters: digest(|out| {
-                out.write_u64(self.counters.next_position.0);
                 out.write_i64(self.counters.next_producer_id);
             }),
             applied: self.applied.0,
@@ -81,8 +83,15 @@ impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "topics {:016x} partitions {:016x} producers {:016x} groups {:016x} subscriptions {:016x} counters {:016x} lsn {}",
-            self.topics, self.partitions, self.producers, self.groups, self.subscriptions, self.counters, self.applied
+            "topics {:016x} partitions {:016x} producers {:016x} groups {:016x} subscriptions {:016x} streams {:016x} counters {:016x} lsn {}",
+            self.topics,
+            self.partitions,
+            self.producers,
+            self.groups,
+            self.subscriptions,
+            self.streams,
+            self.counters,
+            self.applied
         )
     }
 }

@@ -7,6 +7,7 @@
 
 mod checkpoint;
 mod digest;
+mod events;
 mod posted;
 mod state;
 

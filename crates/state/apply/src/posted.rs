@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use daybook_catalog::Catalog;
 use daybook_consumer_group::{GroupOffsets, Groups};
+use daybook_event_stream::StreamIndex;
 use daybook_partition::PartitionLog;
 use daybook_subscription::Subscriptions;
 use daybook_types::{GroupId, LeaderEpoch, Lsn, PartitionId, Term};
@@ -20,17 +21,25 @@ pub struct Posted {
     pub(crate) logs: RwLock<HashMap<PartitionId, Arc<PartitionLog>>>,
     pub(crate) groups: RwLock<Groups>,
     pub(crate) subscriptions: RwLock<Subscriptions>,
+    streams: Arc<StreamIndex>,
     applied: watch::Sender<Lsn>,
     term: AtomicU64,
 }
 
 impl Posted {
-    pub(crate) fn new(catalog: Catalog, groups: Groups, subscriptions: Subscriptions, applied: Lsn) -> Self {
+    pub(crate) fn new(
+        catalog: Catalog,
+        groups: Groups,
+        subscriptions: Subscriptions,
+        streams: Arc<StreamIndex>,
+        applied: Lsn,
+    ) -> Self {
         Self {
             catalog: RwLock::new(Arc::new(catalog)),
             logs: RwLock::default(),
             groups: RwLock::new(groups),
             subscriptions: RwLock::new(subscriptions),
+            streams,
             applied: watch::Sender::new(applied),
             term: AtomicU64::new(0),
         }
@@ -52,6 +61,11 @@ impl Posted {
     /// Every group that has committed something, with its protocol type.
     pub fn groups(&self) -> Vec<(GroupId, String)> {
         self.groups.read().groups().map(|(id, offsets)| (id.clone(), offsets.protocol_type.clone())).collect()
+    }
+
+    /// The index of streams.
+    pub fn streams(&self) -> &Arc<StreamIndex> {
+        &self.streams
     }
 
     /// Every persistent subscription, by name, as its engine put it.

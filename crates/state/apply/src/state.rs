@@ -3,21 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use daybook_catalog::{Catalog, TimestampKind, Topic};
+use daybook_catalog::{Catalog, Topic};
 use daybook_command::{
     AppendBatch, AppendRefusal, Appended, Command, Entry, Outcome, ProducerIdAllocated, TopicRefusal,
 };
-use daybook_partition::{Circumstances, Partition};
+use daybook_event_stream::EventStreams;
+use daybook_kv::KvError;
+use daybook_partition::Partition;
 use daybook_shard::{At, Content, Posting};
-use daybook_types::{Lsn, PartitionId, Position, ProducerEpoch, ProducerId, TimestampMs, TopicId};
+use daybook_types::{Lsn, PartitionId, ProducerEpoch, ProducerId, TimestampMs, TopicId};
 
-use crate::posted::{Posted, leader_epoch};
+use crate::events::{circumstances, facts};
+use crate::posted::Posted;
 
 /// All state of a shard.
 #[derive(Debug)]
 pub struct ShardState {
     pub(crate) posted: Arc<Posted>,
     pub(crate) partitions: HashMap<PartitionId, Partition>,
+    pub(crate) streams: EventStreams,
     pub(crate) counters: Counters,
     pub(crate) applied: Lsn,
     pub(crate) changed: Changed,
@@ -26,7 +30,6 @@ pub struct ShardState {
 /// What is counted over the whole shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
-    pub next_position: Position,
     pub next_producer_id: i64,
 }
 
@@ -40,12 +43,14 @@ pub(crate) struct Changed {
 }
 
 impl Posting for ShardState {
-    fn apply(&mut self, at: At, entry: &Entry) -> Vec<Outcome> {
+    fn apply(&mut self, at: At, entry: &Entry) -> Result<Vec<Outcome>, KvError> {
         self.posted.set_term(at.term);
-        let outcomes = entry.commands.iter().map(|command| self.apply_command(at, entry.time, command)).collect();
+        let outcomes: Result<_, _> =
+            entry.commands.iter().map(|command| self.apply_command(at, entry.time, command)).collect();
+        let outcomes = outcomes?;
         self.applied = at.lsn;
         self.posted.set_applied(at.lsn);
-        outcomes
+        Ok(outcomes)
     }
 
     fn pass(&mut self, at: At) {
@@ -62,9 +67,12 @@ impl Posting for ShardState {
 impl ShardState {
     /// State before the first entry.
     pub fn empty() -> Self {
+        let streams = EventStreams::empty();
+        let index = Arc::clone(streams.index());
         Self {
-            posted: Arc::new(Posted::new(Catalog::default(), Default::default(), Default::default(), Lsn(0))),
+            posted: Arc::new(Posted::new(Catalog::default(), Default::default(), Default::default(), index, Lsn(0))),
             partitions: HashMap::new(),
+            streams,
             counters: Counters::default(),
             applied: Lsn(0),
             changed: Changed::default(),
@@ -76,19 +84,28 @@ impl ShardState {
         Arc::clone(&self.posted)
     }
 
-    fn apply_command(&mut self, at: At, time: TimestampMs, command: &Command) -> Outcome {
-        match command {
-            Command::AppendBatch(append) => Outcome::AppendBatch(self.append(at, time, append)),
+    fn apply_command(&mut self, at: At, time: TimestampMs, command: &Command) -> Result<Outcome, KvError> {
+        Ok(match command {
+            Command::AppendBatch(append) => Outcome::AppendBatch(self.append(at, time, append)?),
+            Command::AppendEvents(append) => Outcome::AppendEvents(self.append_events(at, time, append)?),
+            Command::IndexRecords(index) => {
+                self.index_records(index)?;
+                Outcome::IndexRecords
+            }
             Command::CreateTopic(create) => {
                 let created = self.change_catalog(|catalog| catalog.create(create));
-                Outcome::CreateTopic(created.map(|topic| self.create_partitions(topic.partition_ids())))
+                Outcome::CreateTopic(created.map(|topic| {
+                    self.create_partitions(topic.partition_ids());
+                    self.look_at_streams(&topic);
+                }))
             }
             Command::DeleteTopic(delete) => {
                 let deleted = self.change_catalog(|catalog| catalog.delete(*delete));
                 Outcome::DeleteTopic(deleted.map(|topic| self.delete_partitions(&topic)))
             }
             Command::AlterTopicConfigs(alter) => {
-                Outcome::AlterTopicConfigs(self.change_catalog(|catalog| catalog.alter_configs(alter)).map(drop))
+                let altered = self.change_catalog(|catalog| catalog.alter_configs(alter));
+                Outcome::AlterTopicConfigs(altered.map(|topic| self.look_at_streams(&topic)))
             }
             Command::CreatePartitions(create) => {
                 let mut before = 0;
@@ -116,30 +133,51 @@ impl ShardState {
             Command::DeleteSubscription(delete) => {
                 Outcome::DeleteSubscription(self.posted.subscriptions.write().delete(delete))
             }
-        }
+        })
     }
 
-    fn append(&mut self, at: At, time: TimestampMs, append: &AppendBatch) -> Result<Appended, AppendRefusal> {
+    fn append(
+        &mut self,
+        at: At,
+        time: TimestampMs,
+        append: &AppendBatch,
+    ) -> Result<Result<Appended, AppendRefusal>, KvError> {
         let id = append.partition;
         let unknown = AppendRefusal::UnknownPartition { partition: id };
-        let partition = self.partitions.get_mut(&id).ok_or(unknown)?;
-        let log_append_time = {
-            let catalog = self.posted.catalog.read();
-            let topic = catalog.topic_by_id(id.topic).ok_or(unknown)?;
-            topic.settings.timestamp_kind == TimestampKind::LogAppendTime
+        let Some(topic) = self.posted.catalog.read().topic_by_id(id.topic).map(Arc::clone) else {
+            return Ok(Err(unknown));
         };
-        let circumstances = Circumstances {
-            leader_epoch: leader_epoch(at.term),
-            time,
-            position: self.counters.next_position,
-            log_append_time,
-        };
-        let (appended, count) = partition.append(&append.batch, circumstances)?;
-        if count > 0 {
-            self.counters.next_position = self.counters.next_position.plus(count);
-            self.changed.partitions.insert(id);
+        let Some(partition) = self.partitions.get_mut(&id) else { return Ok(Err(unknown)) };
+        let circumstances = circumstances(at, time, &topic);
+        if !topic.settings.streams {
+            let appended = partition.append(&append.batch, circumstances).map(|(appended, count)| {
+                if count > 0 {
+                    self.changed.partitions.insert(id);
+                }
+                appended
+            });
+            return Ok(appended);
         }
-        Ok(appended)
+        match partition.repeated(&append.batch) {
+            Ok(None) => {}
+            Ok(Some(answer)) => return Ok(Ok(answer)),
+            Err(refusal) => return Ok(Err(refusal)),
+        }
+        let Some(facts) = facts(&append.batch) else { return Ok(Err(AppendRefusal::DamagedBatch)) };
+        if let Err(refusal) = self.streams.check_expectations(id.topic, &facts)? {
+            return Ok(Err(refusal));
+        }
+        match partition.append(&append.batch, circumstances) {
+            Ok((appended, _)) => {
+                self.changed.partitions.insert(id);
+                // Where the index is being built, what comes later waits for what came before.
+                if self.streams.pending(id.topic, id.index).is_none() {
+                    self.streams.post(id.topic, id.index, appended.base_offset, &facts)?;
+                }
+                Ok(Ok(appended))
+            }
+            Err(refusal) => Ok(Err(refusal)),
+        }
     }
 
     fn change_catalog(
@@ -174,6 +212,7 @@ impl ShardState {
             }
         }
         drop(logs);
+        self.streams.drop_topic(topic.id);
         self.posted.groups.write().forget_topic(topic.id);
     }
 }

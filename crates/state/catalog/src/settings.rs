@@ -29,6 +29,8 @@ pub struct TopicSettings {
     pub index_interval_bytes: u32,
     pub retention_ms: i64,
     pub retention_bytes: i64,
+    /// Every key is a stream.
+    pub streams: bool,
 }
 
 impl TopicSettings {
@@ -57,6 +59,7 @@ impl TopicSettings {
             index_interval_bytes: u32::try_from(number("index.interval.bytes")).unwrap_or(u32::MAX),
             retention_ms: number("retention.ms"),
             retention_bytes: number("retention.bytes"),
+            streams: text("daybook.streams").trim().eq_ignore_ascii_case("true"),
         }
     }
 }

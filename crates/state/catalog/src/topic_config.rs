@@ -112,6 +112,8 @@ definitions! {
         "Compression of the stored batches; they are kept as the producer compressed them.";
     "compression.zstd.level" = "3", Int, Accepts::Whole(-131_072, 22), "compression.zstd.level", false,
         "Level for zstd where the broker compresses; batches are kept as the producer compressed them.";
+    "daybook.streams" = "false", Boolean, Accepts::Boolean, "daybook.streams", true,
+        "Whether every key is a stream with an index: readable by itself, appended to on conditions.";
     "delete.retention.ms" = "86400000", Long, Accepts::Whole(0, i64::MAX), "log.cleaner.delete.retention.ms", false,
         "How long a compacted topic keeps a tombstone, so that readers see the deletion.";
     "file.delete.delay.ms" = "60000", Long, Accepts::Whole(0, i64::MAX), "log.segment.delete.delay.ms", false,

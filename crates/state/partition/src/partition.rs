@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use daybook_command::{AppendRefusal, Appended};
 use daybook_record::{BatchHeader, with_log_append_time};
-use daybook_types::{LeaderEpoch, Offset, PartitionId, Position, ProducerId, TimestampMs};
+use daybook_types::{LeaderEpoch, Offset, PartitionId, ProducerId, TimestampMs};
 use thiserror::Error;
 
 use crate::log::{PartitionLog, Tail, TailBatch};
@@ -58,8 +58,6 @@ pub struct Circumstances {
     pub leader_epoch: LeaderEpoch,
     /// The entry's time.
     pub time: TimestampMs,
-    /// Position of the batch's first record, should it be taken.
-    pub position: Position,
     /// The topic wants `time` as its records' timestamp.
     pub log_append_time: bool,
 }
@@ -111,7 +109,6 @@ impl Partition {
         let answer = Appended {
             base_offset: end,
             next_offset,
-            position: Some(at.position),
             log_append_time: if at.log_append_time { at.time } else { TimestampMs::NONE },
             start_offset: start,
         };
@@ -126,6 +123,19 @@ impl Partition {
         }
         self.changed.partition = true;
         Ok((answer, count))
+    }
+
+    /// The first answer, if a batch repeats one of its producer's; or why it can't be taken.
+    pub fn repeated(&self, batch: &Bytes) -> Result<Option<Appended>, AppendRefusal> {
+        let header = BatchHeader::read(batch).map_err(|_| AppendRefusal::DamagedBatch)?;
+        let start = self.log.look(|tail| tail.start);
+        match self.producers.get(&header.producer_id).filter(|_| header.has_producer_id()) {
+            Some(window) => match window.judge(&header, start)? {
+                Verdict::Repeat(answer) => Ok(Some(answer)),
+                Verdict::Take => Ok(None),
+            },
+            None => Ok(None),
+        }
     }
 
     /// The partition is deleted: wakes whoever waits for its records.
@@ -163,7 +173,7 @@ impl Partition {
             self.forget_the_silent();
         }
         let window = self.producers.entry(id).or_insert_with(|| ProducerWindow::new(header));
-        window.note(header, answer, at.position, at.time);
+        window.note(header, answer, at.time);
         self.changed.producers.insert(id);
     }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use daybook_command::{AppendRefusal, Appended};
 use daybook_record::{BatchHeader, sequence_plus};
-use daybook_types::{Offset, Position, TimestampMs};
+use daybook_types::{Offset, TimestampMs};
 
 use crate::StoredPartitionError;
 
@@ -18,7 +18,9 @@ pub const PRODUCERS_MAX: usize = 10_000;
 /// Batches remembered, as many as a producer may have in flight.
 const BATCHES_REMEMBERED: usize = 5;
 
-const FORMAT_VERSION: u8 = 1;
+const FORMAT_VERSION: u8 = 2;
+/// Until this version each batch had 8 bytes more, before its time.
+const POSITIONS_UNTIL: u8 = 1;
 
 /// The last batches of one producer in one partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +37,6 @@ struct SentBatch {
     last_sequence: i32,
     base_offset: Offset,
     next_offset: Offset,
-    position: Position,
     log_append_time: TimestampMs,
 }
 
@@ -71,7 +72,6 @@ impl ProducerWindow {
             return Ok(Verdict::Repeat(Appended {
                 base_offset: sent.base_offset,
                 next_offset: sent.next_offset,
-                position: Some(sent.position),
                 log_append_time: sent.log_append_time,
                 start_offset: start,
             }));
@@ -83,7 +83,7 @@ impl ProducerWindow {
         }
     }
 
-    pub(crate) fn note(&mut self, header: &BatchHeader, answer: &Appended, position: Position, time: TimestampMs) {
+    pub(crate) fn note(&mut self, header: &BatchHeader, answer: &Appended, time: TimestampMs) {
         if header.producer_epoch.0 != self.epoch {
             self.epoch = header.producer_epoch.0;
             self.batches.clear();
@@ -96,7 +96,6 @@ impl ProducerWindow {
             last_sequence: header.last_sequence(),
             base_offset: answer.base_offset,
             next_offset: answer.next_offset,
-            position,
             log_append_time: answer.log_append_time,
         });
         self.last_time = time;
@@ -112,7 +111,6 @@ impl ProducerWindow {
             out.put_i32(sent.last_sequence);
             out.put_i64(sent.base_offset.0);
             out.put_i64(sent.next_offset.0);
-            out.put_u64(sent.position.0);
             out.put_i64(sent.log_append_time.0);
         }
         out.freeze()
@@ -120,26 +118,24 @@ impl ProducerWindow {
 
     pub fn decode(mut bytes: Bytes) -> Result<Self, StoredPartitionError> {
         const HEAD_BYTES: usize = 10;
-        const BATCH_BYTES: usize = 40;
         let version = bytes.try_get_u8().map_err(|_| StoredPartitionError::Malformed)?;
         if version > FORMAT_VERSION {
             return Err(StoredPartitionError::NewerFormat { found: version, known: FORMAT_VERSION });
         }
-        if bytes.len() < HEAD_BYTES || !(bytes.len() - HEAD_BYTES).is_multiple_of(BATCH_BYTES) {
+        let skipped = if version <= POSITIONS_UNTIL { 8 } else { 0 };
+        let batch_bytes = 32 + skipped;
+        if bytes.len() < HEAD_BYTES || !(bytes.len() - HEAD_BYTES).is_multiple_of(batch_bytes) {
             return Err(StoredPartitionError::Malformed);
         }
         let epoch = bytes.get_i16();
         let last_time = TimestampMs(bytes.get_i64());
         let mut batches = VecDeque::new();
         while !bytes.is_empty() {
-            batches.push_back(SentBatch {
-                first_sequence: bytes.get_i32(),
-                last_sequence: bytes.get_i32(),
-                base_offset: Offset(bytes.get_i64()),
-                next_offset: Offset(bytes.get_i64()),
-                position: Position(bytes.get_u64()),
-                log_append_time: TimestampMs(bytes.get_i64()),
-            });
+            let (first_sequence, last_sequence) = (bytes.get_i32(), bytes.get_i32());
+            let (base_offset, next_offset) = (Offset(bytes.get_i64()), Offset(bytes.get_i64()));
+            bytes.advance(skipped);
+            let log_append_time = TimestampMs(bytes.get_i64());
+            batches.push_back(SentBatch { first_sequence, last_sequence, base_offset, next_offset, log_append_time });
         }
         Ok(Self { epoch, batches, last_time })
     }

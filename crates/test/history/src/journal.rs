@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use daybook_apply::{Digest, ShardState};
 use daybook_command::{Entry, Outcome};
+use daybook_kv::KvError;
 use daybook_shard::{At, Content, Posting};
 use daybook_types::{Lsn, Term};
 use parking_lot::Mutex;
@@ -43,7 +44,7 @@ impl Journal {
         for (lsn, (term, entry)) in self.entries.lock().iter() {
             let at = At { term: *term, lsn: *lsn };
             match entry {
-                Some(entry) => drop(state.apply(at, entry)),
+                Some(entry) => drop(state.apply(at, entry).expect("a state without files reads none")),
                 None => state.pass(at),
             }
         }
@@ -66,7 +67,7 @@ impl Journal {
 }
 
 impl Posting for Journaled {
-    fn apply(&mut self, at: At, entry: &Entry) -> Vec<Outcome> {
+    fn apply(&mut self, at: At, entry: &Entry) -> Result<Vec<Outcome>, KvError> {
         self.journal.note(at, Some(entry));
         self.state.lock().apply(at, entry)
     }

@@ -31,3 +31,6 @@ fn murmur2(data: &[u8]) -> i32 {
     hash = hash.wrapping_mul(MULTIPLIER);
     (hash ^ (hash >> 15)) as i32
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! The hash behind partitions, with figures that Kafka's own tests have for it.
 
-use crate::partition_of_key;
+use super::partition_of_key;
 
 #[test]
 fn keys_go_where_the_java_client_puts_them() {
