@@ -80,7 +80,6 @@ def dcb_condition(store):
     refused(IntegrityError, "one of two items", lambda: store.db.append([store.event()], unless(
         Query([QueryItem(["Missing"], [store.tag]), QueryItem([], [store.tag, "seat:2"])]))))
     refused(IntegrityError, "any event at all", lambda: store.db.append([store.event()], unless(Query())))
-    refused(IntegrityError, "no event, but a condition", lambda: store.db.append([], unless(seat)))
     equal(["Booked", "Booked", "Freed", "Booked", "Other"], kinds(store.db.read(store.query())), "what was appended")
 
 
@@ -127,7 +126,7 @@ def dcb_read(store):
     equal(["A", "B", "A", "C", "A"], read(([], [])), "all of a tag")
     equal(["A", "A", "A"], read((["A"], [])), "of a type")
     equal(["B", "A"], read(([], ["x", "y"])), "of two tags")
-    equal(["A", "A", "C"], read((["A"], ["y"]), (["C"], [])), "of either item")
+    equal(["A", "C", "A"], read((["A"], ["y"]), (["C"], [])), "of either item")
     equal([], read((["D"], [])), "of a type that isn't there")
     equal(["A", "B"], read(([], []), limit=2), "limited")
     equal([], read(([], []), limit=0), "none")
@@ -224,6 +223,14 @@ def dcb_tracking(store):
     got = list(store.db.read(store.query()))
     equal([("A", 5), ("C", 9), ("C", 9)], [(each.event.event_type, each.tracking_info.position) for each in got], "events")
     equal({source}, {each.tracking_info.source for each in got}, "their source")
+
+
+@scenario
+def dcb_no_events(store):
+    """An append of nothing asks whether the condition holds. (UmaDB's own server, 0.7.8, ends itself at the second one.)"""
+    equal(0, store.db.append([], unless(store.query())), "a condition that holds")
+    store.db.append([store.event("A")])
+    refused(IntegrityError, "one that doesn't", lambda: store.db.append([], unless(store.query())))
 
 
 if __name__ == "__main__":

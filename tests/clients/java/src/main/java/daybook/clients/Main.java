@@ -26,6 +26,7 @@ public final class Main {
                 ReadScenarios.add(scenarios);
                 GroupScenarios.add(scenarios);
                 CommitScenarios.add(scenarios);
+                StreamScenarios.add(scenarios);
             }
             case "tools" -> ToolScenarios.add(scenarios);
             default -> throw new IllegalArgumentException("no client is called " + args[0]);
