@@ -31,7 +31,8 @@ pub fn main(scenarios: &[(&str, Scenario)]) -> ExitCode {
     let mut failed = false;
     for (name, run) in scenarios.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|each| each == name)) {
         let start = Instant::now();
-        let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is later than 1970").as_nanos();
+        let moment =
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is later than 1970").as_nanos();
         let task = runtime.spawn(run(address.clone(), format!("rust{}{moment:x}", name.replace('_', ""))));
         let passed = runtime.block_on(async { tokio::time::timeout(2 * PATIENCE, task).await });
         let verdict = if matches!(passed, Ok(Ok(()))) { "pass" } else { "fail" };

@@ -3,6 +3,8 @@
 //! Metadata entries are record headers of the same name; names that mean something to the log are kept with a prefix, which reading
 //! takes off again. So metadata comes back as it was given, and what other writers' events carry can be seen too.
 
+use std::collections::HashSet;
+
 use daybook_event_store::{NewEvent, Query, QueryItem, Recorded};
 use daybook_types::Position;
 use tonic::Status;
@@ -43,6 +45,11 @@ pub(super) fn new_event(event: v1::Event, tracking: Option<&v1::TrackingInfo>) -
         "" => format!("{MADE_ID_PREFIX}{}", Uuid::new_v4()),
         text => Uuid::parse_str(text).map_err(|_| invalid_argument(format!("{text:?} is no UUID")))?.to_string(),
     };
+    // Clients read metadata as a dictionary.
+    let mut names = HashSet::new();
+    if let Some(twice) = event.metadata.iter().find(|entry| !names.insert(entry.key.as_str())) {
+        return Err(invalid_argument(format!("metadata has the key {:?} twice", twice.key)));
+    }
     let mut headers: Vec<_> =
         event.metadata.into_iter().map(|entry| (header_name(entry.key), Some(entry.value.into()))).collect();
     if let Some(tracking) = tracking {

@@ -6,12 +6,11 @@ use std::time::Duration;
 use clients::{equal, eventually, scenarios, soon};
 use kurrentdb::{
     AppendToStreamOptions, BatchAppendOptions, Client, CurrentRevision, DeletePersistentSubscriptionOptions,
-    DeleteStreamOptions, Error, EventData, GetPersistentSubscriptionInfoOptions, NakAction,
-    PersistentSubscription, PersistentSubscriptionEvent, PersistentSubscriptionOptions,
-    PersistentSubscriptionToAllOptions, ReadAllOptions, ReadStreamOptions, RecordedEvent,
-    ReplayParkedMessagesOptions, ResolvedEvent, StreamMetadata, StreamMetadataResult, StreamPosition, StreamState,
-    SubscribeToAllOptions, SubscribeToPersistentSubscriptionOptions, SubscribeToStreamOptions, Subscription,
-    SubscriptionEvent, SubscriptionFilter, TombstoneStreamOptions,
+    DeleteStreamOptions, Error, EventData, GetPersistentSubscriptionInfoOptions, NakAction, PersistentSubscription,
+    PersistentSubscriptionEvent, PersistentSubscriptionOptions, PersistentSubscriptionToAllOptions, ReadAllOptions,
+    ReadStreamOptions, RecordedEvent, ReplayParkedMessagesOptions, ResolvedEvent, StreamMetadata, StreamMetadataResult,
+    StreamPosition, StreamState, SubscribeToAllOptions, SubscribeToPersistentSubscriptionOptions,
+    SubscribeToStreamOptions, Subscription, SubscriptionEvent, SubscriptionFilter, TombstoneStreamOptions,
 };
 use uuid::Uuid;
 
@@ -145,13 +144,15 @@ async fn append_expected(address: String, fresh: String) {
     let store = Store::open(&address, fresh);
     let stream = store.stream(1);
     let one = |number| vec![event(number, "Happened")];
-    let conflict = async |expected: StreamState, current: CurrentRevision| {
-        match store.append(&stream, expected, one(0)).await.unwrap_err() {
-            Error::WrongExpectedVersion { expected: e, current: c } => {
-                equal((expected, current), (e, c), "the conflict");
-            }
-            other => panic!("{expected} at {current}: want a conflict, got {other:?}"),
+    let conflict = async |expected: StreamState, current: CurrentRevision| match store
+        .append(&stream, expected, one(0))
+        .await
+        .unwrap_err()
+    {
+        Error::WrongExpectedVersion { expected: e, current: c } => {
+            equal((expected, current), (e, c), "the conflict");
         }
+        other => panic!("{expected} at {current}: want a conflict, got {other:?}"),
     };
     conflict(StreamState::StreamExists, CurrentRevision::NoStream).await;
     conflict(StreamState::StreamRevision(0), CurrentRevision::NoStream).await;
@@ -194,7 +195,8 @@ async fn batch_append(address: String, fresh: String) {
     let store = Store::open(&address, fresh);
     let batch = store.db.batch_append(&BatchAppendOptions::default()).await.unwrap();
     // Many appends at once on one call, each answered for itself.
-    let appends = (0..50).map(|number| batch.append_to_stream(store.stream(number), StreamState::NoStream, events(0, 3).1));
+    let appends =
+        (0..50).map(|number| batch.append_to_stream(store.stream(number), StreamState::NoStream, events(0, 3).1));
     for (number, done) in futures::future::join_all(appends).await.into_iter().enumerate() {
         let done = done.unwrap();
         equal((store.stream(number).as_str(), Some(2)), (done.stream_name(), done.current_revision()), "answer");
@@ -212,10 +214,18 @@ async fn read_stream(address: String, fresh: String) {
     let options = ReadStreamOptions::default;
     equal(want.clone(), read(options()).await, "forwards");
     equal(backwards.clone(), read(options().backwards().position(StreamPosition::End)).await, "backwards");
-    equal(want[7..10].to_vec(), read(options().position(StreamPosition::Position(7)).max_count(3)).await, "from a version");
+    equal(
+        want[7..10].to_vec(),
+        read(options().position(StreamPosition::Position(7)).max_count(3)).await,
+        "from a version",
+    );
     let two = options().backwards().position(StreamPosition::Position(7)).max_count(2);
     equal(backwards[17..19].to_vec(), read(two).await, "backwards from a version");
-    equal(want[24..].to_vec(), read(options().backwards().position(StreamPosition::End).max_count(1)).await, "the last");
+    equal(
+        want[24..].to_vec(),
+        read(options().backwards().position(StreamPosition::End).max_count(1)).await,
+        "the last",
+    );
     let missing = store.try_read(&store.stream(2), options()).await.unwrap_err();
     assert!(matches!(missing, Error::ResourceNotFound), "want not found, got {missing:?}");
 }
@@ -383,7 +393,8 @@ async fn persistent_nack(address: String, fresh: String) {
     let options = PersistentSubscriptionOptions::default().start_from(StreamPosition::Start);
     store.db.create_persistent_subscription(stream.as_str(), "readers", &options).await.unwrap();
     let options = SubscribeToPersistentSubscriptionOptions::default();
-    let mut consumer = store.db.subscribe_to_persistent_subscription(stream.as_str(), "readers", &options).await.unwrap();
+    let mut consumer =
+        store.db.subscribe_to_persistent_subscription(stream.as_str(), "readers", &options).await.unwrap();
     let got = take_persistent(&mut consumer, 4).await;
     consumer.ack(&got[0].0).await.unwrap();
     consumer.nack(&got[1].0, NakAction::Skip, "not wanted").await.unwrap();

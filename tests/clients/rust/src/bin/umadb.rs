@@ -11,7 +11,16 @@ use umadb_dcb::{
 use uuid::Uuid;
 
 fn main() -> ExitCode {
-    clients::main(scenarios![dcb_append, dcb_condition, dcb_race, dcb_idempotent, dcb_read, dcb_head, dcb_subscribe, dcb_tracking])
+    clients::main(scenarios![
+        dcb_append,
+        dcb_condition,
+        dcb_race,
+        dcb_idempotent,
+        dcb_read,
+        dcb_head,
+        dcb_subscribe,
+        dcb_tracking
+    ])
 }
 
 struct Store {
@@ -52,14 +61,24 @@ fn refused(what: &str, result: Result<u64, DcbError>) {
 
 async fn dcb_append(address: String, fresh: String) {
     let store = Store::open(&address, fresh).await;
-    let sent = store.event("Opened").data([0, 255]).metadata([("who", "ann"), ("who", "bob")]);
-    let position = store.db.append(vec![sent.clone(), DcbEvent::default().event_type("Bare").tags([store.tag.clone()])], None, None).await.unwrap();
+    let sent = store.event("Opened").data([0, 255]).metadata([("who", "ann"), ("ce_type", "x")]);
+    let position = store
+        .db
+        .append(vec![sent.clone(), DcbEvent::default().event_type("Bare").tags([store.tag.clone()])], None, None)
+        .await
+        .unwrap();
     let got = store.read(None, false, None).await;
     equal(vec![position - 1, position], got.iter().map(|event| event.position).collect(), "positions");
     let first = &got[0].event;
-    equal((&sent.event_type, &sent.data, &sent.tags, sent.uuid), (&first.event_type, &first.data, &first.tags, first.uuid), "the event");
+    equal(
+        (&sent.event_type, &sent.data, &sent.tags, sent.uuid),
+        (&first.event_type, &first.data, &first.tags, first.uuid),
+        "the event",
+    );
     equal(&sent.metadata, &first.metadata, "metadata");
     equal((None, 0), (got[1].event.uuid, got[1].event.metadata.len()), "what was not given");
+    let twice = store.db.append(vec![store.event("A").metadata([("who", "ann"), ("who", "bob")])], None, None).await;
+    assert!(matches!(twice, Err(DcbError::InvalidArgument(_))), "want one key twice refused, got {twice:?}");
 }
 
 async fn dcb_condition(address: String, fresh: String) {
@@ -84,8 +103,15 @@ async fn dcb_idempotent(address: String, fresh: String) {
     let store = Store::open(&address, fresh).await;
     let events = vec![store.event("A"), store.event("B")];
     let first = store.db.append(events.clone(), store.unless(&[], None), None).await.unwrap();
-    equal(first, store.db.append(events.clone(), store.unless(&[], None), None).await.unwrap(), "the first answer again");
-    refused("in another order", store.db.append(events.into_iter().rev().collect(), store.unless(&[], None), None).await);
+    equal(
+        first,
+        store.db.append(events.clone(), store.unless(&[], None), None).await.unwrap(),
+        "the first answer again",
+    );
+    refused(
+        "in another order",
+        store.db.append(events.into_iter().rev().collect(), store.unless(&[], None), None).await,
+    );
     equal(2, store.read(None, false, None).await.len(), "events");
 }
 
@@ -129,7 +155,11 @@ async fn dcb_subscribe(address: String, fresh: String) {
     let uuids: Vec<_> = got.iter().map(|event| event.event.uuid).collect();
     equal(sent.iter().map(|event| event.uuid).collect(), uuids, "history and live");
     let mut after = store.db.subscribe(Some(store.query(&["Live"])), Some(got[24].position)).await.unwrap();
-    equal(got[25].position, soon("after a position", after.next()).await.unwrap().unwrap().position, "after a position");
+    equal(
+        got[25].position,
+        soon("after a position", after.next()).await.unwrap().unwrap().position,
+        "after a position",
+    );
 }
 
 async fn dcb_tracking(address: String, fresh: String) {
