@@ -33,6 +33,7 @@ pub(super) fn of_append(error: AppendError) -> Status {
         | AppendError::RepeatedStream { .. }
         | AppendError::TooLarge { .. }
         | AppendError::NoEventTopic { .. }
+        | AppendError::ReservedHeader { .. }
         | AppendError::Empty
         | AppendError::Name(_)
         | AppendError::Metadata { .. } => invalid_argument(error.to_string()),
