@@ -13,6 +13,8 @@ use crate::core::{Policy, Strategy};
 pub const ALL: &str = "$all";
 /// Before a category's name, where a stream's name stands.
 pub const CATEGORY_PREFIX: &str = "$ce-";
+/// Before an event type, where a stream's name stands.
+pub const TYPE_PREFIX: &str = "$et-";
 
 const PARKED_PREFIX: &str = "$persistentsubscription-";
 const PARKED_SUFFIX: &str = "-parked";
@@ -42,6 +44,8 @@ pub enum Source {
     Stream(String),
     /// Events of all streams of a category, by position.
     Category(String),
+    /// Events of one type, by position.
+    EventType(String),
     /// Events of all streams, by position.
     All(FilterText),
 }
@@ -52,12 +56,8 @@ pub enum Source {
 pub struct FilterText {
     pub stream_prefixes: Vec<String>,
     pub stream_regex: Option<String>,
-    /// Streams that match this one are left out.
-    pub stream_excluded: Option<String>,
     pub type_prefixes: Vec<String>,
     pub type_regex: Option<String>,
-    /// Types that match this one are left out.
-    pub type_excluded: Option<String>,
 }
 
 /// Where a subscription without a checkpoint begins.
@@ -134,8 +134,6 @@ pub enum Invalid {
     TooLarge { name: &'static str, value: u64, max: u64 },
     #[error("the start position {position} is after the end, {end}")]
     StartAfterEnd { position: u64, end: u64 },
-    #[error("a subscription to a category starts at its start or its end; its events have no numbers of their own")]
-    StartOfCategory,
 }
 
 impl SubscriptionName {
@@ -177,65 +175,69 @@ pub(crate) fn is_parked_of_all(stream: &str) -> bool {
 impl Source {
     /// By the name that stands for it; the filter counts for `$all` only.
     pub fn named(name: &str, filter: FilterText) -> Self {
-        match name.strip_prefix(CATEGORY_PREFIX) {
-            _ if name == ALL => Self::All(filter),
-            Some(category) if !category.is_empty() => Self::Category(category.to_owned()),
-            _ => Self::Stream(name.to_owned()),
+        if name == ALL {
+            return Self::All(filter);
         }
+        let named = |prefix| name.strip_prefix(prefix).filter(|rest| !rest.is_empty()).map(str::to_owned);
+        let category = named(CATEGORY_PREFIX).map(Self::Category);
+        category.or_else(|| named(TYPE_PREFIX).map(Self::EventType)).unwrap_or_else(|| Self::Stream(name.to_owned()))
     }
 
     pub fn name(&self) -> String {
         match self {
             Self::Stream(name) => name.clone(),
             Self::Category(category) => format!("{CATEGORY_PREFIX}{category}"),
+            Self::EventType(event_type) => format!("{TYPE_PREFIX}{event_type}"),
             Self::All(_) => ALL.to_owned(),
         }
     }
 }
 
-/// Regular expressions ready to be used.
+/// Regular expressions that look ahead or back, which the store's language has not: clients write *not this* so.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Excluded {
-    stream: Option<Regex>,
-    event_type: Option<Regex>,
+pub(crate) struct Looking {
+    stream: Option<fancy_regex::Regex>,
+    event_type: Option<fancy_regex::Regex>,
 }
 
-impl Excluded {
-    pub fn leaves_out(&self, stream: Option<&str>, event_type: &str) -> bool {
-        self.stream.as_ref().is_some_and(|regex| regex.is_match(stream.unwrap_or_default()))
-            || self.event_type.as_ref().is_some_and(|regex| regex.is_match(event_type))
+impl Looking {
+    /// Whether an event that the store's filter let pass is wanted. One that an expression can't judge is: better too many than
+    /// one lost.
+    pub fn lets_pass(&self, stream: Option<&str>, event_type: &str) -> bool {
+        let passes = |regex: &Option<fancy_regex::Regex>, text: &str| {
+            regex.as_ref().is_none_or(|regex| regex.is_match(text).unwrap_or(true))
+        };
+        passes(&self.stream, stream.unwrap_or_default()) && passes(&self.event_type, event_type)
     }
 }
 
 impl FilterText {
-    pub(crate) fn compile(&self) -> Result<(Filter, Excluded), Invalid> {
+    pub(crate) fn compile(&self) -> Result<(Filter, Looking), Invalid> {
         let prefixes = self.stream_prefixes.iter().chain(&self.type_prefixes);
-        let bytes: usize = prefixes.map(String::len).sum();
+        let bytes: usize = prefixes.chain(&self.stream_regex).chain(&self.type_regex).map(String::len).sum();
         if bytes > FILTER_BYTES_MAX {
             return Err(Invalid::LongFilter { bytes });
         }
+        let (stream_regex, looking_stream) = regex(self.stream_regex.as_deref())?;
+        let (type_regex, looking_type) = regex(self.type_regex.as_deref())?;
         let filter = Filter {
             stream_prefixes: self.stream_prefixes.clone(),
-            stream_regex: regex(self.stream_regex.as_deref())?,
+            stream_regex,
             type_prefixes: self.type_prefixes.clone(),
-            type_regex: regex(self.type_regex.as_deref())?,
+            type_regex,
             ..Filter::default()
         };
-        let excluded = Excluded {
-            stream: regex(self.stream_excluded.as_deref())?,
-            event_type: regex(self.type_excluded.as_deref())?,
-        };
-        Ok((filter, excluded))
+        Ok((filter, Looking { stream: looking_stream, event_type: looking_type }))
     }
 }
 
-fn regex(text: Option<&str>) -> Result<Option<Regex>, Invalid> {
-    let Some(text) = text else { return Ok(None) };
-    if text.len() > FILTER_BYTES_MAX {
-        return Err(Invalid::LongFilter { bytes: text.len() });
+fn regex(text: Option<&str>) -> Result<(Option<Regex>, Option<fancy_regex::Regex>), Invalid> {
+    let Some(text) = text else { return Ok((None, None)) };
+    if let Ok(regex) = Regex::new(text) {
+        return Ok((Some(regex), None));
     }
-    let failed = |error: regex::Error| Invalid::Regex { text: text.to_owned(), cause: error.to_string() };
-    Regex::new(text).map(Some).map_err(failed)
+    let failed = |error: fancy_regex::Error| Invalid::Regex { text: text.to_owned(), cause: error.to_string() };
+    fancy_regex::Regex::new(text).map(|regex| (None, Some(regex))).map_err(failed)
 }
 
 impl Definition {
@@ -253,10 +255,7 @@ impl Definition {
                 StreamName::new(name)
                     .map_err(|error| Invalid::StreamName { name: name.clone(), cause: error.to_string() })?;
             }
-            Source::Category(_) if matches!(self.settings.start_from, StartFrom::At(_)) => {
-                return Err(Invalid::StartOfCategory);
-            }
-            Source::Category(_) => {}
+            Source::Category(_) | Source::EventType(_) => {}
             Source::All(filter) => drop(filter.compile()?),
         }
         self.name().parked_stream()?;

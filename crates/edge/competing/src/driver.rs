@@ -264,8 +264,8 @@ impl Subscriptions {
             (_, StartFrom::Start) => Ok(0),
             (Source::Stream(_), StartFrom::At(version)) => Ok(version),
             (Source::Stream(name), StartFrom::End) => self.end_of_stream(name).await,
-            (Source::All(_) | Source::Category(_), StartFrom::End) => Ok(self.inner.store.end().0),
-            (Source::All(_) | Source::Category(_), StartFrom::At(position)) => {
+            (_, StartFrom::End) => Ok(self.inner.store.end().0),
+            (_, StartFrom::At(position)) => {
                 let end = self.inner.store.end().0;
                 if position > end { Err(Invalid::StartAfterEnd { position, end }.into()) } else { Ok(position) }
             }

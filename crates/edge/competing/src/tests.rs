@@ -12,19 +12,14 @@ fn definition(source: Source) -> Definition {
 
 fn source() -> impl Strategy<Value = Source> {
     let text = || prop::option::of("[a-z]{0,5}");
-    let filter = (prop::collection::vec("[a-z]{0,3}", 0..3), text(), text(), text(), text()).prop_map(
-        |(prefixes, stream_regex, stream_excluded, type_regex, type_excluded)| FilterText {
-            stream_prefixes: prefixes.clone(),
-            stream_regex,
-            stream_excluded,
-            type_prefixes: prefixes,
-            type_regex,
-            type_excluded,
-        },
-    );
+    let filter =
+        (prop::collection::vec("[a-z]{0,3}", 0..3), text(), text()).prop_map(|(prefixes, stream_regex, type_regex)| {
+            FilterText { stream_prefixes: prefixes.clone(), stream_regex, type_prefixes: prefixes, type_regex }
+        });
     prop_oneof![
         "[a-z]{1,9}".prop_map(Source::Stream),
         "[a-z]{1,9}".prop_map(Source::Category),
+        "[a-z]{1,9}".prop_map(Source::EventType),
         filter.prop_map(Source::All)
     ]
 }
@@ -115,6 +110,7 @@ fn a_name_tells_what_is_consumed() {
     let named = |name| Source::named(name, FilterText::default());
     assert_eq!(named("$all"), Source::All(FilterText::default()));
     assert_eq!(named("$ce-order"), Source::Category("order".into()));
+    assert_eq!(named("$et-placed"), Source::EventType("placed".into()));
     assert_eq!(named("$ce-"), Source::Stream("$ce-".into()));
     assert_eq!(named("order-1"), Source::Stream("order-1".into()));
     let name = definition(named("order-1")).name();
@@ -146,10 +142,17 @@ fn settings_that_cannot_work_are_refused() {
     assert!(matches!(check(|it| it.source = Source::Stream(String::new())), Err(Invalid::StreamName { .. })));
     let bad_regex = FilterText { type_regex: Some("(".into()), ..FilterText::default() };
     assert!(matches!(definition(Source::All(bad_regex)).check(), Err(Invalid::Regex { .. })));
-    let category = |start_from| Definition {
-        settings: Settings { start_from, ..Settings::default() },
-        ..definition(Source::Category("order".into()))
-    };
-    assert_eq!(category(StartFrom::At(1)).check(), Err(Invalid::StartOfCategory));
-    assert_eq!(category(StartFrom::End).check(), Ok(()));
+}
+
+#[test]
+fn an_expression_may_look_ahead() {
+    let text = FilterText { type_regex: Some(r"^(?!(\$.+$|Result$))".into()), ..FilterText::default() };
+    let (filter, looking) = text.compile().unwrap();
+    assert!(filter.type_regex.is_none());
+    assert!(looking.lets_pass(Some("order-1"), "placed"));
+    assert!(!looking.lets_pass(Some("order-1"), "$metadata"));
+    assert!(!looking.lets_pass(None, "Result"));
+    let (filter, looking) = FilterText { type_regex: Some("^a".into()), ..text }.compile().unwrap();
+    assert!(filter.type_regex.is_some());
+    assert!(looking.lets_pass(None, "b"), "what the store judges isn't judged twice");
 }

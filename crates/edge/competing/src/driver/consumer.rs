@@ -65,8 +65,8 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// The next event. Dropping the future loses nothing.
-    pub async fn recv(&mut self) -> Result<Delivery, Ended> {
+    /// The next event. Dropping the future loses nothing. For one caller at a time.
+    pub async fn recv(&self) -> Result<Delivery, Ended> {
         loop {
             if let Some(taken) = self.outbox.take() {
                 return taken;

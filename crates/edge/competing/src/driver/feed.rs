@@ -1,9 +1,11 @@
 //! Where a subscription's events come from.
 
-use daybook_event_store::{EventStore, Filter, FollowFrom, Recorded, StreamName, Subscription, Target};
+use daybook_event_store::{
+    EventStore, Filter, FollowFrom, Query, QueryItem, Recorded, StreamName, Subscription, Target,
+};
 use daybook_types::{Position, StreamVersion};
 
-use crate::definition::{Excluded, Invalid, Source, is_parked_of_all};
+use crate::definition::{Invalid, Looking, Source, is_parked_of_all};
 
 /// Events that a filtered source looks at between two reports of how far it has come.
 const CHECKPOINT_INTERVAL: usize = 1000;
@@ -12,27 +14,32 @@ const CHECKPOINT_INTERVAL: usize = 1000;
 #[derive(Debug)]
 pub(super) struct Feed {
     target: Target,
-    excluded: Excluded,
+    looking: Looking,
 }
 
 impl Feed {
     pub fn new(source: &Source) -> Result<Self, Invalid> {
-        let (target, excluded) = match source {
+        let (target, looking) = match source {
             Source::Stream(name) => {
                 let stream = StreamName::new(name)
                     .map_err(|error| Invalid::StreamName { name: name.clone(), cause: error.to_string() })?;
-                (Target::Stream(stream), Excluded::default())
+                (Target::Stream(stream), Looking::default())
             }
             Source::Category(category) => {
                 let filter = Filter { category: Some(category.clone()), ..Filter::default() };
-                (Target::All(filter), Excluded::default())
+                (Target::All(filter), Looking::default())
+            }
+            Source::EventType(event_type) => {
+                let item = QueryItem { types: vec![event_type.clone()], tags: Vec::new() };
+                let filter = Filter { query: Query { items: vec![item] }, ..Filter::default() };
+                (Target::All(filter), Looking::default())
             }
             Source::All(filter) => {
-                let (filter, excluded) = filter.compile()?;
-                (Target::All(filter), excluded)
+                let (filter, looking) = filter.compile()?;
+                (Target::All(filter), looking)
             }
         };
-        Ok(Self { target, excluded })
+        Ok(Self { target, looking })
     }
 
     /// From the item `next` on.
@@ -58,7 +65,7 @@ impl Feed {
         match self.target {
             Target::Stream(_) => true,
             Target::All(_) => {
-                !stream.is_some_and(is_parked_of_all) && !self.excluded.leaves_out(stream, &event.event_type)
+                !stream.is_some_and(is_parked_of_all) && self.looking.lets_pass(stream, &event.event_type)
             }
         }
     }
