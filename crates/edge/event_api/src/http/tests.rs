@@ -1,0 +1,8 @@
+//! The router over a real shard: what clients send and get.
+
+mod documents;
+mod following;
+mod harness;
+mod reading;
+mod streams;
+mod writing;
