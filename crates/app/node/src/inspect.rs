@@ -116,7 +116,7 @@ fn verify_wal(disk: &dyn Disk, verified: &mut Verified, progress: &mut impl FnMu
 }
 
 fn verify_posted(
-    kv: &Store,
+    kv: &Arc<Store>,
     files: &PartitionStore,
     verified: &mut Verified,
     progress: &mut impl FnMut(u64),

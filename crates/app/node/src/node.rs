@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use daybook_admin_api::{HttpPort, OperatorOptions, PortOptions, ShardView};
 use daybook_apply::ShardState;
+use daybook_event_store::EventStore;
 use daybook_group_coordinator::Coordinator;
 use daybook_read::Reader;
 use daybook_settings::{Address, Settings, WalSync};
@@ -19,6 +21,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::data_dir::DataDir;
+use crate::event_door;
 
 /// Directory of the node's one shard.
 pub(crate) const SHARD_DIR: &str = "shard-0";
@@ -56,33 +59,28 @@ impl Node {
             resolve(&settings.kafka.listen)?,
             kafka_options(settings, &data),
             shard.door(),
-            reader,
+            reader.clone(),
             coordinator.clone(),
         )
         .await
         .with_context(|| format!("can't listen for Kafka clients on {}", settings.kafka.listen))?;
-        let http = daybook_admin_api::Server::bind(
-            resolve(&settings.http.listen)?,
-            daybook_admin_api::ServerOptions { shards: vec![shard.status()], metrics: metrics.clone() },
-        )
-        .await
-        .with_context(|| format!("can't listen for HTTP on {}", settings.http.listen))?;
+        let http = HttpPort::bind(resolve(&settings.http.listen)?, PortOptions::default())
+            .await
+            .with_context(|| format!("can't listen for HTTP on {}", settings.http.listen))?;
+        let shard_view = ShardView { status: shard.status(), wal_sync: wal_sync_name(settings.wal.sync) };
+        let operator = OperatorOptions { shards: vec![shard_view], metrics: metrics.clone() };
+        let store = EventStore::new(shard.door(), reader, store_options(settings));
+        let routes = daybook_admin_api::routes(operator).merge(event_door::routes(&store, &stopped));
 
-        let (kafka_addr, http_addr) = (kafka.local_addr(), http.local_addr()?);
+        let (kafka_addr, http_addr) = (kafka.local_addr(), http.local_addr());
         let until_stopped = |mut stopped: watch::Receiver<bool>| async move {
             // An error means that the node is gone, which stops its doors too.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         };
         let doors = vec![
             tokio::spawn(kafka.run(until_stopped(stopped.clone()))),
-            tokio::spawn({
-                let until_stopped = until_stopped(stopped.clone());
-                async move {
-                    if let Err(error) = http.run(until_stopped).await {
-                        tracing::error!(%error, "the HTTP door has closed");
-                    }
-                }
-            }),
+            tokio::spawn(http.run(routes, until_stopped(stopped.clone()))),
+            tokio::spawn(keep_indexing(store, until_stopped(stopped.clone()))),
             tokio::spawn(keep_up_metrics(metrics, stopped)),
         ];
         Ok(Self { kafka: kafka_addr, http: http_addr, coordinator, shard, doors, stop, _data: data })
@@ -153,6 +151,14 @@ fn install_metrics() -> anyhow::Result<PrometheusHandle> {
     Ok(handle)
 }
 
+/// Topics that become event topics when they hold records already get their index meanwhile.
+async fn keep_indexing(store: EventStore, stopped: impl Future<Output = ()>) {
+    tokio::select! {
+        () = stopped => {}
+        () = daybook_event_store::keep_indexing(store) => {}
+    }
+}
+
 async fn keep_up_metrics(metrics: PrometheusHandle, mut stopped: watch::Receiver<bool>) {
     loop {
         tokio::select! {
@@ -169,6 +175,13 @@ fn resolve(address: &Address) -> anyhow::Result<SocketAddr> {
         .ok()
         .and_then(|mut found| found.next())
         .with_context(|| format!("{address} is no address of this machine; give HOST:PORT"))
+}
+
+fn wal_sync_name(sync: WalSync) -> &'static str {
+    match sync {
+        WalSync::Always => "always",
+        WalSync::Os => "os",
+    }
 }
 
 fn storage_options(settings: &Settings) -> StorageOptions {
@@ -198,6 +211,10 @@ fn coordinator_settings(settings: &Settings) -> daybook_group_coordinator::Setti
         session_timeout_max_ms: settings.group.session_timeout_max_ms as i32,
         ..daybook_group_coordinator::Settings::default()
     }
+}
+
+fn store_options(settings: &Settings) -> daybook_event_store::Options {
+    daybook_event_store::Options { default_partitions: settings.kafka.default_partitions as i32 }
 }
 
 fn kafka_options(settings: &Settings, data: &DataDir) -> daybook_kafka_api::Options {
