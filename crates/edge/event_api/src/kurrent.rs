@@ -18,6 +18,7 @@ mod ids;
 mod links;
 mod operator;
 mod options;
+pub mod persistent;
 mod proposed;
 mod read;
 mod read_all;

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, mpsc};
 
 use super::task::Request;
 use crate::core::{ConsumerId, ItemId, Verdict};
+use crate::definition::Definition;
 use crate::error::Ended;
 
 /// An event as it is delivered.
@@ -60,11 +61,17 @@ pub enum Nack {
 #[derive(Debug)]
 pub struct Consumer {
     pub(super) id: ConsumerId,
+    pub(super) definition: Arc<Definition>,
     pub(super) outbox: Arc<Outbox>,
     pub(super) requests: mpsc::Sender<Request>,
 }
 
 impl Consumer {
+    /// Of the subscription that it joined. A change drops all consumers.
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
     /// The next event. Dropping the future loses nothing. For one caller at a time.
     pub async fn recv(&self) -> Result<Delivery, Ended> {
         loop {

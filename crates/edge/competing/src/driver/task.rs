@@ -203,7 +203,7 @@ impl Task {
         let deliveries = Counter::new(Instant::now());
         self.seats.insert(id, Seat { outbox: outbox.clone(), profile, slots, deliveries, stopwatch });
         self.perform(effects);
-        Ok(Consumer { id, outbox, requests })
+        Ok(Consumer { id, definition: self.definition.clone(), outbox, requests })
     }
 
     fn settle(&mut self, consumer: ConsumerId, items: Vec<ItemId>, verdict: Verdict, reason: String) {
