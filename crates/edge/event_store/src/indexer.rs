@@ -15,21 +15,23 @@ use crate::store::EventStore;
 
 /// Read, and so proposed, at a time.
 const STEP_BYTES: usize = 512 * 1024;
-/// How soon a topic that was switched over is noticed.
-const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+/// After a step that failed.
+const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Runs until dropped.
 pub async fn keep_indexing(store: EventStore) {
-    loop {
+    let mut building = store.reader.streams().building();
+    // An error means that the log is closed.
+    while building.wait_for(|building| *building).await.is_ok() {
         for (topic, found) in store.reader.streams().topics() {
             for (index, from) in found.pending {
                 let partition = PartitionId { topic, index };
                 if let Err(cause) = advance(&store, partition, from).await {
                     tracing::warn!(%partition, offset = from.0, %cause, "can't build the index of streams; trying again");
+                    tokio::time::sleep(RETRY_INTERVAL).await;
                 }
             }
         }
-        tokio::time::sleep(LOOK_INTERVAL).await;
     }
 }
 

@@ -38,6 +38,8 @@ pub struct StreamIndex {
     pub(crate) kv: Option<Arc<Store>>,
     pub(crate) topics: RwLock<EventTopics>,
     pub(crate) end: watch::Sender<Position>,
+    /// Whether an index is being built.
+    pub(crate) building: watch::Sender<bool>,
     /// Event topics whose keys were all removed by a checkpoint.
     pub(crate) swept: Mutex<Vec<TopicNumber>>,
 }
@@ -67,7 +69,9 @@ impl Memory {
 
 impl StreamIndex {
     pub(crate) fn new(kv: Option<Arc<Store>>, topics: EventTopics, end: Position) -> Self {
+        let building = topics.all().any(|(_, topic)| !topic.is_ready());
         Self {
+            building: watch::Sender::new(building),
             memory: RwLock::new(Memory { frozen: Vec::new(), active: Generation::new(end) }),
             kv,
             topics: RwLock::new(topics),
@@ -79,6 +83,18 @@ impl StreamIndex {
     /// Position after the last event, and its changes.
     pub fn end(&self) -> watch::Receiver<Position> {
         self.end.subscribe()
+    }
+
+    /// Whether the index of some topic is being built, and its changes.
+    pub fn building(&self) -> watch::Receiver<bool> {
+        self.building.subscribe()
+    }
+
+    pub(crate) fn change_topics<T>(&self, change: impl FnOnce(&mut EventTopics) -> T) -> T {
+        let mut topics = self.topics.write();
+        let changed = change(&mut topics);
+        self.building.send_replace(topics.all().any(|(_, topic)| !topic.is_ready()));
+        changed
     }
 
     pub fn topic(&self, id: TopicId) -> Option<EventTopic> {

@@ -135,13 +135,13 @@ impl EventStreams {
         let pending: BTreeMap<_, _> =
             partitions.filter(|(_, start, end)| start < end).map(|(index, start, _)| (index, start)).collect();
         self.chain(&[u64::from(number.0), pending.len() as u64]);
-        self.index.topics.write().put(id, EventTopic { number, pending });
+        self.index.change_topics(|topics| topics.put(id, EventTopic { number, pending }));
         self.changed_topics.insert(id);
     }
 
     /// Drops a topic's index, if it has one. Positions of its events stay gaps.
     pub fn drop_topic(&mut self, id: TopicId) {
-        let Some(topic) = self.index.topics.write().remove(id) else { return };
+        let Some(topic) = self.index.change_topics(|topics| topics.remove(id)) else { return };
         self.chain(&[u64::from(topic.number.0), u64::MAX]);
         self.index.memory.write().active.topics.remove(&topic.number);
         self.dropped.insert(topic.number);
@@ -159,13 +159,14 @@ impl EventStreams {
 
     /// Records of a partition up to `to` are indexed; `is_done`: from now on new ones are indexed as they are appended.
     pub fn advance(&mut self, id: TopicId, partition: PartitionIndex, to: Offset, is_done: bool) {
-        if let Some(topic) = self.index.topics.write().get_mut(id) {
+        self.index.change_topics(|topics| {
+            let Some(topic) = topics.get_mut(id) else { return };
             match is_done {
                 true => topic.pending.remove(&partition),
                 false => topic.pending.insert(partition, to),
             };
-            self.changed_topics.insert(id);
-        }
+        });
+        self.changed_topics.insert(id);
     }
 
     /// Decides an append. `facts`: those of all its events in order, each with its distance from its batch's first.

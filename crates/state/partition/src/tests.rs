@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use daybook_command::AppendRefusal;
 use daybook_record::{BatchBuilder, BatchHeader, Compression};
-use daybook_types::{LeaderEpoch, Offset, PartitionId, Position, ProducerEpoch, ProducerId, TimestampMs};
+use daybook_types::{LeaderEpoch, Offset, PartitionId, ProducerEpoch, ProducerId, TimestampMs};
 use proptest::prelude::*;
 
 use crate::{Appearance, Circumstances, Partition, ProducerWindow, StoredPartition};
@@ -19,11 +19,10 @@ fn batch(producer: i64, epoch: i16, sequence: i32, count: usize) -> Bytes {
     builder.build().unwrap()
 }
 
-fn at(position: u64) -> Circumstances {
+fn at(moment: u64) -> Circumstances {
     Circumstances {
         leader_epoch: LeaderEpoch(3),
-        time: TimestampMs(5_000 + position as i64),
-        position: Position(position),
+        time: TimestampMs(5_000 + moment as i64),
         log_append_time: false,
     }
 }

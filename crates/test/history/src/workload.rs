@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use daybook_command::{
-    AllocateProducerId, AlterTopicConfigs, AppendBatch, AppendRefusal, Applied, Command, CommitOffsets,
-    CreatePartitions, CreateTopic, DeleteGroup, DeleteOffsets, DeleteTopic, Door, OffsetToCommit, Outcome,
+    AllocateProducerId, AlterTopicConfigs, AppendBatch, AppendCondition, AppendEvents, AppendRefusal, Applied, Command,
+    CommitOffsets, CreatePartitions, CreateTopic, DeleteGroup, DeleteOffsets, DeleteTopic, Door, EventBatch,
+    ExpectedVersion, OffsetToCommit, Outcome, StreamCheck, TermQuery,
 };
+use daybook_event::{NewEvent, StreamSettings, header, push, push_tombstone};
 use daybook_record::{BatchBuilder, BatchHeader, Compression, STAMP_BYTES};
 use daybook_types::{
-    GroupId, Offset, PartitionId, PartitionIndex, ProducerEpoch, ProducerId, TimestampMs, TopicId, TopicName,
+    GroupId, Offset, PartitionId, PartitionIndex, Position, ProducerEpoch, ProducerId, StreamVersion, TimestampMs,
+    TopicId, TopicName,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -18,6 +21,7 @@ const TOPICS: u8 = 4;
 const PARTITIONS: i32 = 3;
 const GROUPS: u8 = 3;
 const PRODUCERS: i64 = 5;
+const STREAMS: u8 = 8;
 
 /// What the shard said it holds. Contents are the batch without the bytes that the log sets.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +94,12 @@ impl Workload {
                     changes: vec![("message.timestamp.type".to_owned(), value)],
                 })
             }
+            29..32 => {
+                let value = self.random.random_bool(0.7).then(|| "true".to_owned());
+                let changes = vec![("daybook.streams".to_owned(), value)];
+                Command::AlterTopicConfigs(AlterTopicConfigs { id: self.topic(), changes })
+            }
+            32..60 => self.append_events(),
             8..10 => Command::CreatePartitions(CreatePartitions {
                 id: self.topic(),
                 total: self.random.random_range(1..PARTITIONS + 2),
@@ -145,11 +155,83 @@ impl Workload {
             self.sent += 1;
             let mut value = vec![0; self.random.random_range(0..3000)];
             self.random.fill(value.as_mut_slice());
-            let key = self.sent.to_be_bytes();
+            let key = format!("s-{}", self.random.random_range(0..STREAMS)).into_bytes();
             builder.push(TimestampMs(self.random.random_range(0..1_000_000)), Some(&key), Some(&value), &[]);
         }
         let batch = builder.build().expect("a few records make a batch");
         Command::AppendBatch(AppendBatch { partition, batch })
+    }
+
+    /// Events for one or two streams of a topic, under a random expectation and now and then a condition. Event ids come from few, so
+    /// that some appends repeat others.
+    fn append_events(&mut self) -> Command {
+        let partition = self.partition();
+        let mut streams: Vec<StreamCheck> = Vec::new();
+        let mut builder = BatchBuilder::new(Compression::None);
+        for _ in 0..self.random.random_range(1..3) {
+            let stream = format!("s-{}", self.random.random_range(0..STREAMS));
+            let name = Bytes::from(stream.clone());
+            if streams.iter().any(|check| check.name == name) {
+                continue;
+            }
+            let topic = partition.topic;
+            streams.push(StreamCheck { topic, name, expected: self.expectation() });
+            match self.random.random_range(0..40) {
+                0 => push_tombstone(&mut builder, TimestampMs(1), &stream, "end".to_owned()),
+                1 | 2 => {
+                    let metadata = format!("$${stream}");
+                    let name = Bytes::from(metadata.clone());
+                    streams.push(StreamCheck { topic, name, expected: ExpectedVersion::Any });
+                    let data = match self.random.random_range(0..3) {
+                        0 => StreamSettings::deleted_json(),
+                        1 => r#"{"$maxCount":3}"#.to_owned(),
+                        _ => r#"{"$tb":2}"#.to_owned(),
+                    };
+                    self.push_event(&mut builder, &metadata, header::METADATA_TYPE, data.into());
+                }
+                3 => {}
+                _ => {
+                    for _ in 0..self.random.random_range(1..4) {
+                        let mut data = vec![0; self.random.random_range(0..500)];
+                        self.random.fill(data.as_mut_slice());
+                        let event_type = ["made", "moved", "gone"][self.random.random_range(0..3)];
+                        self.push_event(&mut builder, &stream, event_type, data.into());
+                    }
+                }
+            }
+        }
+        let condition = self.random.random_bool(0.2).then(|| AppendCondition {
+            items: vec![TermQuery { types: vec![Bytes::from_static(b"gone")], tags: vec![Bytes::from_static(b"t1")] }],
+            after: self.random.random_bool(0.8).then(|| Position(self.random.random_range(0..1000))),
+        });
+        let batches = match builder.is_empty() {
+            true => Vec::new(),
+            false => vec![EventBatch { partition, batch: builder.build().expect("a few events make a batch") }],
+        };
+        Command::AppendEvents(AppendEvents { streams, condition, batches })
+    }
+
+    fn push_event(&mut self, builder: &mut BatchBuilder, stream: &str, event_type: &str, data: Bytes) {
+        self.sent += 1;
+        let id = if self.random.random_bool(0.1) { self.random.random_range(0..20) } else { self.sent };
+        let event = NewEvent {
+            id: id.to_string(),
+            event_type: event_type.to_owned(),
+            tags: (0..self.random.random_range(0..3)).map(|tag| format!("t{tag}")).collect(),
+            data,
+            ..NewEvent::default()
+        };
+        push(builder, TimestampMs(1), Some(stream), &event);
+    }
+
+    fn expectation(&mut self) -> ExpectedVersion {
+        match self.random.random_range(0..8) {
+            0 => ExpectedVersion::NoStream,
+            1 => ExpectedVersion::Exists,
+            2 => ExpectedVersion::SoftDeleted,
+            3 | 4 => ExpectedVersion::Exact(StreamVersion(self.random.random_range(0..30))),
+            _ => ExpectedVersion::Any,
+        }
     }
 
     fn create_topic(&mut self) -> Command {
@@ -159,11 +241,13 @@ impl Workload {
         let id = TopicId::from_bytes(id);
         self.topics.push(id);
         let name = TopicName::new(&format!("topic-{}", self.random.random_range(0..TOPICS))).expect("a legal name");
-        let configs = if self.random.random_bool(0.3) {
-            vec![("segment.bytes".to_owned(), "1048576".to_owned())]
-        } else {
-            Vec::new()
-        };
+        let mut configs = Vec::new();
+        if self.random.random_bool(0.3) {
+            configs.push(("segment.bytes".to_owned(), "1048576".to_owned()));
+        }
+        if self.random.random_bool(0.6) {
+            configs.push(("daybook.streams".to_owned(), "true".to_owned()));
+        }
         Command::CreateTopic(CreateTopic { id, name, partitions: self.random.random_range(1..=PARTITIONS), configs })
     }
 

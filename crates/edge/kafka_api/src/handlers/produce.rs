@@ -6,7 +6,7 @@
 mod check;
 
 use bytes::Bytes;
-use daybook_command::{AppendBatch, Appended, Applied, Command, Outcome, Pending, ProposeError};
+use daybook_command::{AppendBatch, AppendRefusal, Appended, Applied, Command, Outcome, Pending, ProposeError};
 use daybook_types::PartitionId;
 use uuid::Uuid;
 
@@ -162,7 +162,13 @@ pub(crate) fn answer(head: &Head, produced: Produced) -> Result<Option<Answer>, 
 fn appended(outcome: Option<Outcome>) -> Result<Appended, Refusal> {
     match outcome {
         Some(Outcome::AppendBatch(result)) => {
-            result.map_err(|refusal| Refusal::new(error_code::of_append(&refusal), refusal.to_string()))
+            result.map_err(|refusal| {
+                let record = match &refusal {
+                    AppendRefusal::WrongVersion { record, .. } => Some(*record),
+                    _ => None,
+                };
+                Refusal { error: error_code::of_append(&refusal), message: Some(refusal.to_string()), record }
+            })
         }
         // One outcome of its kind a command is the door's promise; were it broken, nobody could say what happened.
         _ => Err(ErrorCode::UnknownServerError.into()),

@@ -17,16 +17,16 @@ async fn history(seed: u64, checkpoint_wal_bytes: u64) {
     let mut acknowledged = Acknowledged::default();
     for cut in 0..cuts() {
         let running = machine.start(checkpoint_wal_bytes).await;
+        running.settle().await;
         running.check(&machine.journal, &acknowledged);
         let door = running.shard.door();
         workload.run(&door, random.random_range(0..60), &mut acknowledged).await;
+        running.settle().await;
         running.check(&machine.journal, &acknowledged);
         if random.random_bool(0.2) {
             // An orderly stop, for once.
             drop(door);
-            let daybook_history::Running { shard, reader, posted } = running;
-            shard.stop().await;
-            drop((reader, posted));
+            running.stop().await;
             continue;
         }
         // The power goes while commands are on their way: some answers come, some don't.
@@ -45,9 +45,10 @@ async fn history(seed: u64, checkpoint_wal_bytes: u64) {
         machine.cut_power(running, seed.wrapping_mul(31).wrapping_add(cut as u64)).await;
     }
     let running = machine.start(checkpoint_wal_bytes).await;
+    running.settle().await;
     running.check(&machine.journal, &acknowledged);
     assert!(machine.journal.len() > cuts());
-    running.shard.stop().await;
+    running.stop().await;
 }
 
 #[tokio::test]

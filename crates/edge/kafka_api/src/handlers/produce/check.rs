@@ -3,8 +3,9 @@
 
 use bytes::Bytes;
 use daybook_catalog::{TimestampKind, Topic, TopicSettings};
+use daybook_event::Facts;
 use daybook_record::{
-    BatchHeader, CheckedRecords, Compression, RECORDS_BYTES_MAX, TimestampType, batches, check_records,
+    BatchError, BatchHeader, CheckedRecords, Compression, RECORDS_BYTES_MAX, TimestampType, batches, check_records, records,
     with_max_timestamp,
 };
 use daybook_types::TimestampMs;
@@ -57,6 +58,9 @@ pub(super) fn check(topic: &Topic, records: Option<Bytes>, version: i16, now: Ti
         return Err(Refusal::new(ErrorCode::UnsupportedCompressionType, message));
     }
     let (batch, header) = look_at_records(settings, batch, header)?;
+    if settings.streams {
+        check_events(&batch)?;
+    }
     check_timestamps(settings, &header, now)?;
     Ok(batch)
 }
@@ -96,6 +100,20 @@ fn look_at_records(
         return Ok((batch, header));
     }
     Ok((with_max_timestamp(&batch, max_timestamp), BatchHeader { max_timestamp, ..header }))
+}
+
+/// Every record of an event topic goes into the index of streams, so it must be readable; and so must what it expects of its stream.
+fn check_events(batch: &Bytes) -> Result<(), Refusal> {
+    let damaged = |fault: &BatchError| Refusal::new(error_code::of_batch(fault), fault.to_string());
+    for (number, record) in records(batch).map_err(|fault| damaged(&fault))?.enumerate() {
+        let record = record.map_err(|fault| damaged(&fault))?;
+        Facts::of(&record).map_err(|fault| Refusal {
+            error: ErrorCode::InvalidRecord,
+            message: Some(fault.to_string()),
+            record: Some(number as i32),
+        })?;
+    }
+    Ok(())
 }
 
 fn check_timestamps(settings: &TopicSettings, header: &BatchHeader, now: TimestampMs) -> Result<(), Refusal> {
