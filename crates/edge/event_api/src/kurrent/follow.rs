@@ -29,8 +29,16 @@ pub(super) async fn follow(
     let begun = begin(store, source).await?;
     let confirmation = SubscriptionConfirmation { subscription_id: Uuid::new_v4().to_string() };
     answers.send(ReadResp { content: Some(Content::Confirmation(confirmation)) }).await?;
-    let mut follower =
-        Follower { store, how, answers, what: begun.what, last: begun.last, looked_at: 0, last_checkpoint: None };
+    let mut follower = Follower {
+        store,
+        how,
+        answers,
+        what: begun.what,
+        last: begun.last,
+        looked_at: 0,
+        last_checkpoint: None,
+        is_live: false,
+    };
     let interval = follower.what.checkpoint_interval().unwrap_or(usize::MAX);
     let mut subscription = store.subscribe(begun.target, begun.from, interval);
     while let Some(followed) = subscription.next().await {
@@ -64,6 +72,7 @@ struct Follower<'a> {
     /// Events since the last checkpoint, where checkpoints are made here.
     looked_at: usize,
     last_checkpoint: Option<u64>,
+    is_live: bool,
 }
 
 impl What {
@@ -125,14 +134,16 @@ impl Follower<'_> {
     async fn take(&mut self, followed: Followed) -> Result<(), End> {
         match followed {
             Followed::Event(recorded) => self.event(*recorded).await,
-            Followed::Checkpoint(position) => self.checkpoint(position.0).await,
-            Followed::CaughtUp { end } => {
-                self.reached(end).await?;
+            Followed::Checkpoint(position) => self.looked_up_to(position.0).await,
+            Followed::CaughtUp { .. } => {
+                self.is_live = true;
+                self.last_word_of_history().await?;
                 let (stream_revision, position) = self.whereabouts();
                 let caught_up = CaughtUp { timestamp: Some(now()), stream_revision, position };
                 Ok(self.answers.send(ReadResp { content: Some(Content::CaughtUp(caught_up)) }).await?)
             }
             Followed::FellBehind { .. } => {
+                self.is_live = false;
                 let (stream_revision, position) = self.whereabouts();
                 let fell_behind = FellBehind { timestamp: Some(now()), stream_revision, position };
                 Ok(self.answers.send(ReadResp { content: Some(Content::FellBehind(fell_behind)) }).await?)
@@ -179,30 +190,29 @@ impl Follower<'_> {
         Ok(self.answers.send(resolved.answer(self.how.id_form)).await?)
     }
 
-    /// All events before `end` have been looked at.
-    async fn reached(&mut self, end: Position) -> Result<(), End> {
-        let Some(last) = end.0.checked_sub(1) else { return Ok(()) };
-        match self.what {
-            What::Stream { .. } => Ok(()),
-            What::Virtual(_) => {
-                self.last = self.last.max(Some(last));
-                Ok(())
-            }
-            What::All { .. } => {
-                self.last = self.last.max(Some(last));
-                // So that a client may resume from here, however few of the events it wanted.
-                if self.what.checkpoint_interval().is_some() { self.checkpoint(last).await } else { Ok(()) }
-            }
+    /// All events up to and with `position` have been looked at by the store, and those that pass its filter sent.
+    async fn looked_up_to(&mut self, position: u64) -> Result<(), End> {
+        self.last = self.last.max(Some(position));
+        let Some(interval) = self.what.checkpoint_interval() else { return Ok(()) };
+        // The store says so at every end of the log. When nothing is new that is too often.
+        let since = self.last_checkpoint.map_or(position.saturating_add(1), |last| position.saturating_sub(last));
+        if self.is_live && since < interval as u64 { Ok(()) } else { self.checkpoint(position).await }
+    }
+
+    /// So that a client may resume from here, however few events it wanted of those that there were.
+    async fn last_word_of_history(&mut self) -> Result<(), End> {
+        match self.last {
+            Some(last) if self.what.checkpoint_interval().is_some() => self.checkpoint(last).await,
+            _ => Ok(()),
         }
     }
 
     async fn checkpoint(&mut self, position: u64) -> Result<(), End> {
         self.looked_at = 0;
-        if self.what.checkpoint_interval().is_none() || self.last_checkpoint >= Some(position) {
+        if self.last_checkpoint >= Some(position) {
             return Ok(());
         }
         self.last_checkpoint = Some(position);
-        self.last = self.last.max(Some(position));
         let checkpoint = Checkpoint { commit_position: position, prepare_position: position, timestamp: Some(now()) };
         Ok(self.answers.send(ReadResp { content: Some(Content::Checkpoint(checkpoint)) }).await?)
     }

@@ -238,7 +238,9 @@ fn of_append(error: &AppendError) -> Status {
         AppendError::RepeatedStream { .. } | AppendError::Empty | AppendError::Name(_) => {
             v2_error::bad_request("stream", &error.to_string())
         }
-        AppendError::Metadata { .. } | AppendError::ReservedHeader { .. } => v2_error::bad_request("data", &error.to_string()),
+        AppendError::Metadata { .. } | AppendError::ReservedHeader { .. } => {
+            v2_error::bad_request("data", &error.to_string())
+        }
         AppendError::NoEventTopic { .. } | AppendError::Indexing { .. } => v2_error::not_ready(error.to_string()),
         AppendError::Propose(error) => v2_error::of_propose(error),
         AppendError::Conflict(_) | AppendError::Tombstoned { .. } | AppendError::ConditionFailed { .. } => {

@@ -19,7 +19,8 @@ use super::rich_error::{ErrorInfo, RichStatus};
 use super::{answers, error_code, expected, gossip, read_all, v2_error, v2_record};
 use crate::proto::event_store::client::streams::read_req::options as asked;
 use crate::proto::event_store::client::streams::{ReadReq, append_req, read_req};
-use crate::proto::event_store::client::{Empty, StreamIdentifier, uuid};
+use crate::proto::event_store::client::uuid::Value as IdValue;
+use crate::proto::event_store::client::{Empty, StreamIdentifier};
 use crate::proto::kurrentdb::protocol::v2::streams as v2;
 
 fn stream(name: &str) -> StreamName {
@@ -52,7 +53,7 @@ fn an_id_is_the_same_in_both_forms() {
         assert_eq!(ids::id_of(Some(&ids::id_message(id, form))).expect("readable"), id);
     }
     let halves = ids::id_message(id, IdForm::Structured);
-    let Some(uuid::Value::Structured(halves)) = halves.value else { panic!("not structured") };
+    let Some(IdValue::Structured(halves)) = halves.value else { panic!("not structured") };
     assert_eq!(halves.most_significant_bits, 0xf0e1_d2c3_b4a5_4697_u64.cast_signed());
     assert!(ids::id_of(None).is_err());
     assert!(ids::id_of(Some(&ids::id_message(Uuid::nil(), IdForm::Text))).is_err());
