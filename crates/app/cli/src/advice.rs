@@ -2,6 +2,8 @@
 
 use daybook_kafka_client::{ClientError, KafkaCode, WireError};
 
+use crate::commands::stream::client::HttpError;
+
 /// The error and its causes in one line; a cause that the error above it tells already isn't told again.
 pub fn causes(error: &anyhow::Error) -> String {
     let mut text = String::new();
@@ -19,6 +21,9 @@ pub fn causes(error: &anyhow::Error) -> String {
 /// What a person can do about it, where that is known.
 pub fn next_step(error: &anyhow::Error) -> Option<&'static str> {
     for cause in error.chain() {
+        if let Some(error) = cause.downcast_ref::<HttpError>() {
+            return for_http(error);
+        }
         if let Some(error) = cause.downcast_ref::<WireError>() {
             return for_wire(error);
         }
@@ -30,6 +35,21 @@ pub fn next_step(error: &anyhow::Error) -> Option<&'static str> {
         }
     }
     None
+}
+
+fn for_http(error: &HttpError) -> Option<&'static str> {
+    match error {
+        HttpError::Unreachable { .. } => {
+            Some("is a server running there? start one with `daybook serve`, or name another with --http HOST:PORT")
+        }
+        HttpError::Foreign { .. } => Some("check that --http names the HTTP port of a Daybook server"),
+        HttpError::Problem { kind, .. } => match kind.as_str() {
+            "no-stream" => Some("`daybook stream list` shows the streams there are"),
+            "conflict" => Some("`daybook stream read` shows what the stream has; decide again, or use --expected any"),
+            "too-large" => Some("append fewer lines at once"),
+            _ => None,
+        },
+    }
 }
 
 fn for_wire(error: &WireError) -> Option<&'static str> {

@@ -3,16 +3,20 @@
 use clap::{Parser, Subcommand};
 
 use crate::bench::BenchArguments;
+use crate::commands::category::CategoryArguments;
 use crate::commands::config::ConfigArguments;
 use crate::commands::consume::ConsumeArguments;
 use crate::commands::group::GroupArguments;
 use crate::commands::log::LogArguments;
 use crate::commands::produce::ProduceArguments;
 use crate::commands::serve::ServeArguments;
+use crate::commands::stream::StreamArguments;
 use crate::commands::topic::TopicArguments;
 
 /// Where commands find a server unless told otherwise.
 pub const BOOTSTRAP_VARIABLE: &str = "DAYBOOK_BOOTSTRAP";
+/// Where commands find its event store unless told otherwise.
+pub const HTTP_VARIABLE: &str = "DAYBOOK_HTTP";
 /// Path of the configuration file.
 pub const CONFIG_VARIABLE: &str = "DAYBOOK_CONFIG";
 
@@ -46,6 +50,10 @@ pub enum Command {
     Consume(ConsumeArguments),
     /// List, describe, reset and delete consumer groups.
     Group(GroupArguments),
+    /// Append to streams of events, read, follow, list and delete them.
+    Stream(StreamArguments),
+    /// List categories of streams.
+    Category(CategoryArguments),
     /// Look at the data directory of a node that isn't running.
     Log(LogArguments),
     /// Measure a Kafka server, this one or another, always with the same client code.

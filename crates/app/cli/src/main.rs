@@ -43,6 +43,8 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Config(arguments) => commands::config::run(&session, &arguments),
         Command::Bench(arguments) => bench::run(&session, &arguments),
         Command::Log(arguments) => commands::log::run(&session, &arguments),
+        Command::Stream(arguments) => commands::stream::run(&session, arguments),
+        Command::Category(arguments) => commands::category::run(&session, &arguments),
         Command::Topic(arguments) => session::block_on(commands::topic::run(&session, arguments)),
         Command::Produce(arguments) => session::block_on(commands::produce::run(&session, arguments)),
         Command::Consume(arguments) => session::block_on(commands::consume::run(&session, arguments)),

@@ -7,13 +7,13 @@ use clap::Args;
 use daybook_settings::{Layers, Settings, SettingsError};
 use serde::Serialize;
 
-use crate::arguments::{BOOTSTRAP_VARIABLE, CONFIG_VARIABLE};
+use crate::arguments::{BOOTSTRAP_VARIABLE, CONFIG_VARIABLE, HTTP_VARIABLE};
 use crate::output::{Column, Table, print_json};
 use crate::session::Session;
 use crate::values::Pair;
 
 /// Variables with our prefix that are no settings; the last is read by the scripts under `bench/`.
-const FOREIGN_VARIABLES: [&str; 3] = [BOOTSTRAP_VARIABLE, CONFIG_VARIABLE, "DAYBOOK_PEERS"];
+const FOREIGN_VARIABLES: [&str; 4] = [BOOTSTRAP_VARIABLE, HTTP_VARIABLE, CONFIG_VARIABLE, "DAYBOOK_PEERS"];
 
 #[derive(Debug, Args)]
 pub struct SettingFlags {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use daybook_command::Command;
+use daybook_command::{Command, StreamCheck};
 use daybook_node::inspect::{self, Dumped, Said};
 use daybook_types::Lsn;
 use serde_json::{Value, json};
@@ -176,5 +176,19 @@ fn describe(command: &Command) -> String {
         Command::DeleteOffsets(delete) => {
             format!("{name} group {} {} partitions", delete.group, delete.partitions.len())
         }
+        Command::AppendEvents(append) => {
+            let stream = |check: &StreamCheck| {
+                format!("{} expecting {}", String::from_utf8_lossy(&check.name).escape_default(), check.expected)
+            };
+            let streams: Vec<String> = append.streams.iter().map(stream).collect();
+            let bytes: usize = append.batches.iter().map(|batch| batch.batch.len()).sum();
+            let condition = if append.condition.is_some() { " on a condition" } else { "" };
+            format!("{name} {} bytes {bytes}{condition}", streams.join(", "))
+        }
+        Command::IndexRecords(index) => {
+            format!("{name} partition {} offsets {} to {}", index.partition, index.from, index.to)
+        }
+        Command::PutSubscription(put) => format!("{name} {} bytes {}", put.name, put.body.len()),
+        Command::DeleteSubscription(delete) => format!("{name} {}", delete.name),
     }
 }

@@ -6,4 +6,5 @@ mod groups;
 mod harness;
 mod records;
 mod serving;
+mod streams;
 mod topics;
