@@ -125,10 +125,11 @@ func takePersistent(subscription *kurrentdb.PersistentSubscription, count int) [
 	return got
 }
 
-// refused wants an error of this code; detail, if it isn't nil, is what the error must carry.
+// refused wants an error of this code.
 func refused(code kurrentdb.ErrorCode, what string, err error) *kurrentdb.Error {
 	that(err != nil, what+": want an error, but it succeeded")
-	got, _ := kurrentdb.FromError(err)
+	var got *kurrentdb.Error
+	that(errors.As(err, &got), fmt.Sprintf("%s: want an error of the client, got %v", what, err))
 	if got.Code() != code {
 		fail("%s: want code %d, got %d: %v", what, code, got.Code(), err)
 	}
