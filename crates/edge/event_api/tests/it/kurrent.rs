@@ -5,6 +5,7 @@ mod batch;
 mod connect;
 mod delete;
 mod multi_stream;
+mod persistent;
 mod read;
 mod subscribe;
 
