@@ -156,6 +156,11 @@ impl Batch {
     }
 
     async fn start(&mut self, open: Open) -> Result<(), End> {
+        // The first append to a category makes its topic: it waits for that before it is proposed, and others would overtake it.
+        if self.store.reader().catalog().topic(open.stream.topic().as_str()).is_none() {
+            let answer = open.append(&self.store).await;
+            return Ok(self.answers.send(answer).await?);
+        }
         let bytes = open.proposed.bytes();
         let store = self.store.clone();
         let mut running: Running = Box::pin(async move { (open.append(&store).await, bytes) });
