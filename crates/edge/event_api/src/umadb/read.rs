@@ -15,6 +15,8 @@ use crate::proto::umadb::v1;
 
 /// Events that one page of a selective read looks at.
 const LOOK_EVENTS_MAX: usize = 4096;
+/// Events read at a time, however few a message may hold: small pages cost the store more than they save.
+const PAGE_EVENTS_MIN: usize = 256;
 /// Of each event of a message beside its own bytes: a tag and a length.
 const FRAMING_BYTES: usize = 11;
 
@@ -91,7 +93,8 @@ struct Read {
 impl Read {
     async fn next(&mut self) -> Option<Result<v1::ReadResponse, Status>> {
         while self.waiting.is_empty() && !self.ended {
-            let max = self.remaining.map_or(self.events_max, |remaining| remaining.min(self.events_max));
+            let page_events = self.events_max.max(PAGE_EVENTS_MIN);
+            let max = self.remaining.map_or(page_events, |remaining| remaining.min(page_events));
             let page = self.store.read_all(self.from, self.direction, &self.filter, max, LOOK_EVENTS_MAX).await;
             match page {
                 Ok(page) => self.take(page),
