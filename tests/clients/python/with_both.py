@@ -77,8 +77,8 @@ def header(record, name):
     return dict(record.headers() or {}).get(name)
 
 
-def conflict(error, what, *words):
-    """The error of a record, which names what is wrong with it."""
+def conflict(error, what):
+    """The error of a record. What it says of stream and versions this client keeps to itself; the Java client shows it."""
     if not isinstance(error, ck.KafkaError):
         raise Wrong(f"{what}: want an error, but it went to {error}")
     equal(INVALID_RECORD, error.code(), f"{what}: code")
