@@ -8,7 +8,7 @@ mod status;
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::task::Poll;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use daybook_event_store::{EventStore, Expected, StreamName};
 use futures::stream::{BoxStream, FuturesUnordered, StreamExt};
@@ -224,11 +224,19 @@ fn error_answer(
 /// Older clients say when, newer ones how long.
 fn time_left(deadline: Option<DeadlineOption>) -> Duration {
     match deadline {
-        Some(DeadlineOption::Deadline(duration)) => Duration::try_from(duration).unwrap_or(Duration::ZERO),
-        Some(DeadlineOption::Deadline21100(when)) => SystemTime::try_from(when)
-            .map_or(Duration::MAX, |when| when.duration_since(SystemTime::now()).unwrap_or(Duration::ZERO)),
+        Some(DeadlineOption::Deadline(wanted)) => duration(wanted.seconds, wanted.nanos),
+        Some(DeadlineOption::Deadline21100(when)) => {
+            let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            duration(when.seconds, when.nanos).saturating_sub(since_epoch)
+        }
         None => Duration::MAX,
     }
+}
+
+/// What a client sent need not be in the range that the messages define.
+fn duration(seconds: i64, nanos: i32) -> Duration {
+    let nanos = Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
+    u64::try_from(seconds).map_or(Duration::ZERO, |seconds| Duration::from_secs(seconds).saturating_add(nanos))
 }
 
 fn success(done: Done) -> Success {

@@ -70,6 +70,11 @@ pub(crate) fn metadata_missing(key: &str) -> Status {
     )
 }
 
+pub(crate) fn no_index(name: &str) -> Status {
+    let message = format!("Index '{name}' not found.");
+    exception(Code::NotFound, message, "index-not-found", &[("index-name", name)])
+}
+
 pub(crate) fn shutting_down() -> Status {
     Status::unavailable("the server is shutting down; try another node, or later")
 }

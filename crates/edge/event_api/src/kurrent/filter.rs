@@ -1,12 +1,12 @@
 //! Which events of `$all` a client wants.
 
-use daybook_event_store::{Filter, Recorded};
+use daybook_event_store::{Filter, Query, QueryItem, Recorded};
 use regex::Regex;
 use tonic::Status;
 
 use super::error_code;
 use super::event;
-use super::options::WINDOW_DEFAULT;
+use super::options::{LOOKING_STEPS_MAX, WINDOW_DEFAULT};
 use crate::proto::event_store::client::streams::read_req::options::FilterOptions;
 use crate::proto::event_store::client::streams::read_req::options::filter_options::{Filter as Asked, Window};
 
@@ -16,6 +16,12 @@ pub(crate) enum Subject {
     Stream,
     EventType,
 }
+
+/// Names that begin so are no streams but KurrentDB's secondary indexes.
+const INDEX_PREFIX: &str = "$idx-";
+const CATEGORY_INDEX_PREFIX: &str = "$idx-ce-";
+const TYPE_INDEX_PREFIX: &str = "$idx-et-";
+const ALL_INDEX: &str = "$idx-all";
 
 /// A filter, as far as the store can apply it, and what is left to be applied here.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +40,9 @@ impl Wanted {
                 return Err(error_code::invalid("the filter is empty; give it a regular expression or a prefix"));
             }
             match subject {
+                Subject::Stream if prefixes.iter().any(|prefix| prefix.starts_with(INDEX_PREFIX)) => {
+                    wanted.filter = index(&prefixes)?;
+                }
                 Subject::Stream => wanted.filter.stream_prefixes = prefixes,
                 Subject::EventType => wanted.filter.type_prefixes = prefixes,
             }
@@ -45,7 +54,9 @@ impl Wanted {
                 Subject::EventType => wanted.filter.type_regex = Some(regex),
             },
             Err(_) => {
-                let regex = fancy_regex::Regex::new(regex)
+                let regex = fancy_regex::RegexBuilder::new(regex)
+                    .backtrack_limit(LOOKING_STEPS_MAX)
+                    .build()
                     .map_err(|fault| error_code::invalid(format!("the filter's regular expression: {fault}")))?;
                 wanted.looking = Some((subject, regex));
             }
@@ -84,4 +95,20 @@ impl Wanted {
         };
         found.map_err(|fault| error_code::invalid(format!("the filter's regular expression: {fault}; simplify it")))
     }
+}
+
+/// The events of a secondary index, which clients name as if it were the prefix of streams.
+fn index(prefixes: &[String]) -> Result<Filter, Status> {
+    let [name] = prefixes else {
+        return Err(error_code::invalid("an index can't be read together with streams or other indexes"));
+    };
+    if name == ALL_INDEX {
+        return Ok(Filter { without_system: true, ..Filter::default() });
+    }
+    if let Some(category) = name.strip_prefix(CATEGORY_INDEX_PREFIX) {
+        return Ok(Filter { category: Some(category.to_owned()), ..Filter::default() });
+    }
+    let Some(event_type) = name.strip_prefix(TYPE_INDEX_PREFIX) else { return Err(error_code::no_index(name)) };
+    let item = QueryItem { types: vec![event_type.to_owned()], tags: Vec::new() };
+    Ok(Filter { query: Query { items: vec![item] }, ..Filter::default() })
 }

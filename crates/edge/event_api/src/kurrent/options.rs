@@ -12,7 +12,7 @@ pub(super) const READ_PAGE_EVENTS: usize = 256;
 /// Events looked at between two chances for others, however few of them pass a filter.
 pub(super) const READ_LOOK_EVENTS: usize = 4096;
 /// Answers made before the client has taken them.
-pub(super) const ANSWERS_WAITING_MAX: usize = 64;
+pub(super) const ANSWERS_WAITING_MAX: usize = 32;
 /// Appends of one batch call that wait for their answers; then its requests are not read.
 pub(super) const BATCH_APPENDS_IN_FLIGHT_MAX: usize = 1024;
 /// Appends of one batch call of which only parts have come.
@@ -21,6 +21,8 @@ pub(super) const BATCH_APPENDS_OPEN_MAX: usize = 1024;
 pub(super) const SESSION_STREAMS_MAX: usize = 10_000;
 /// What an event counts beside its type, data and metadata, so that many empty ones are bounded too.
 pub(super) const EVENT_OVERHEAD_BYTES: usize = 64;
+/// Steps that an expression which looks ahead or back may take over one name: some take for ever.
+pub(super) const LOOKING_STEPS_MAX: usize = 100_000;
 /// Events between two checkpoints of a filtered subscription, where the client names no window.
 pub(super) const WINDOW_DEFAULT: u32 = 32;
 

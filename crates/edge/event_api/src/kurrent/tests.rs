@@ -153,6 +153,19 @@ fn a_filter_goes_to_the_store_as_far_as_the_store_can_apply_it() {
     assert!(Wanted::new(Subject::Stream, "(", Vec::new()).is_err());
 }
 
+#[test]
+fn an_index_is_named_like_a_stream() {
+    let of = |prefixes: &[&str]| {
+        let prefixes = prefixes.iter().map(|&prefix| prefix.to_owned()).collect();
+        Wanted::new(Subject::Stream, "", prefixes).map(|wanted| wanted.filter).map_err(|status| status.code())
+    };
+    assert_eq!(of(&["$idx-ce-order"]).expect("known").category.as_deref(), Some("order"));
+    assert_eq!(of(&["$idx-et-placed"]).expect("known").query.items[0].types, ["placed"]);
+    assert!(of(&["$idx-all"]).expect("known").without_system);
+    assert_eq!(of(&["$idx-user-mine"]).map(drop), Err(tonic::Code::NotFound));
+    assert_eq!(of(&["$idx-all", "order-"]).map(drop), Err(tonic::Code::InvalidArgument));
+}
+
 /// The Python client leaves out the system's events so, in every read of `$all`.
 #[test]
 fn a_filter_that_looks_ahead_is_applied_here() {

@@ -123,7 +123,8 @@ async fn a_filter_passes_what_it_names() {
     let mut streams = streams(&node);
     append_events(&mut streams, "order-1", ANY, vec![event(0, "placed"), event(1, "paid")]).await.unwrap();
     append_events(&mut streams, "cart-1", ANY, vec![event(2, "filled"), event(3, "$odd")]).await.unwrap();
-    let cases: [(filter_options::Filter, &[u64]); 5] = [
+    let cases: [(filter_options::Filter, &[u64]); 6] = [
+        (filter_options::Filter::StreamIdentifier(expression("", &["$idx-ce-order"])), &[0, 1]),
         (filter_options::Filter::StreamIdentifier(expression("", &["order-", "basket-"])), &[0, 1]),
         (filter_options::Filter::StreamIdentifier(expression("^cart", &[])), &[2, 3]),
         (filter_options::Filter::EventType(expression("", &["p", "$"])), &[0, 1, 3]),
