@@ -10,6 +10,7 @@ mod arguments;
 mod cold;
 mod consume;
 mod disk;
+mod events;
 mod lanes;
 mod latency;
 mod pacer;
@@ -44,6 +45,7 @@ pub fn run(session: &Session, arguments: &BenchArguments) -> anyhow::Result<()> 
             BenchCommand::Consume(arguments) => Ok(vec![consume::run(session, arguments).await?]),
             BenchCommand::Latency(arguments) => Ok(vec![latency::run(session, arguments).await?]),
             BenchCommand::Sync(arguments) => Ok(vec![single::run(session, arguments).await?]),
+            BenchCommand::Events(arguments) => Ok(vec![events::run(session, arguments).await?]),
             BenchCommand::All(arguments) => all::run(session, arguments).await,
             BenchCommand::Disk(_) => unreachable!("answered above"),
         }

@@ -31,11 +31,13 @@ impl<P: Posting> StateMachine for Poster<P> {
 
     fn begin_checkpoint(&mut self) -> Checkpoint {
         let content = self.posting.take_content();
+        // Now and not when it is written: what decided these rewrites was applied before, so this checkpoint holds it.
+        let rewritten = self.files.adopt_rewritten();
         let (kv, files) = (Arc::clone(&self.kv), Arc::clone(&self.files));
         Box::new(move |meta| {
             let began = Instant::now();
             let partitions = content.appends.len();
-            let result = write(content, &meta, &kv, &files);
+            let result = write(content, rewritten, &meta, &kv, &files);
             metrics::histogram!("daybook_checkpoint_seconds").record(began.elapsed().as_secs_f64());
             match &result {
                 Ok(bytes) => {
@@ -51,7 +53,13 @@ impl<P: Posting> StateMachine for Poster<P> {
 }
 
 /// Returns how many bytes of records were written.
-fn write(content: Content, meta: &RaftMeta, kv: &Store, files: &PartitionStore) -> Result<u64, CheckpointError> {
+fn write(
+    content: Content,
+    rewritten: Vec<Arc<PartitionFiles>>,
+    meta: &RaftMeta,
+    kv: &Store,
+    files: &PartitionStore,
+) -> Result<u64, CheckpointError> {
     let fail = |cause: &dyn std::fmt::Display| CheckpointError { cause: cause.to_string().into() };
     let Content { appends, mut ops, more_ops, removed, published } = content;
 
@@ -63,10 +71,16 @@ fn write(content: Content, meta: &RaftMeta, kv: &Store, files: &PartitionStore) 
         bytes += append.batches.iter().map(|batch| batch.bytes.len() as u64).sum::<u64>();
         touched.push(partition);
     }
-    for (append, partition) in appends.iter().zip(&touched) {
+    for partition in rewritten {
+        let is_here = |other: &Arc<PartitionFiles>| other.id() == partition.id();
+        if !removed.contains(&partition.id()) && !touched.iter().any(is_here) {
+            touched.push(partition);
+        }
+    }
+    for partition in &touched {
         partition.sync().map_err(|error| fail(&error))?;
         let value = partition.ends().encode().into();
-        ops.push(Op::Put { space: Space::Partitions, key: ends_key(append.partition), value });
+        ops.push(Op::Put { space: Space::Partitions, key: ends_key(partition.id()), value });
     }
     for partition in &removed {
         ops.push(Op::Remove { space: Space::Partitions, key: ends_key(*partition) });

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use daybook_command::{Applied, Command, Entry, Inbox, Proposal, ProposeError, Stage, Waiter};
 use daybook_consensus::{Consensus, Stopped};
+use daybook_segment::PartitionStore;
 use daybook_types::{ENTRY_BYTES_MAX, Lsn, TimestampMs};
 use daybook_wal::Wal;
 use daybook_world::Clock;
@@ -19,12 +20,17 @@ use crate::status::ShardStatus;
 
 /// How often the WAL's growth is looked at when nothing lands.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// Longest that the shard waits awake for the next proposal.
+const LULL_AWAKE_MAX: Duration = Duration::from_micros(200);
+/// A checkpoint comes this soon where files were rewritten: until it does, what they replace takes its space too.
+const REWRITTEN_INTERVAL: Duration = Duration::from_secs(1);
 /// While a checkpoint runs, the WAL may grow to this many times the size that asks for one; then writers wait.
 const WAL_GROWTH_MAX: u64 = 3;
 
 pub(crate) struct Proposer<P: Posting> {
     pub consensus: Consensus<Poster<P>>,
     pub wal: Arc<Wal>,
+    pub files: Arc<PartitionStore>,
     pub inbox: Inbox,
     pub clock: Arc<dyn Clock>,
     pub options: ShardOptions,
@@ -41,6 +47,32 @@ struct Gathering {
     commands: Vec<Command>,
     waiters: Vec<Waiter>,
     bytes: usize,
+}
+
+/// The time between an answer and the next proposal, when nothing else is under way.
+#[derive(Default)]
+struct Lull {
+    since: Option<std::time::Instant>,
+    is_short: bool,
+}
+
+impl Lull {
+    fn begins(&mut self, is_idle: bool) {
+        self.since = is_idle.then(std::time::Instant::now);
+    }
+
+    fn is_over(&mut self, is_idle: bool) {
+        self.is_short = is_idle && self.since.take().is_some_and(|since| since.elapsed() < LULL_AWAKE_MAX);
+    }
+
+    /// Whether it is worth waiting awake.
+    fn is_short(&self) -> bool {
+        self.is_short
+    }
+
+    fn was_long(&mut self) {
+        self.is_short = false;
+    }
 }
 
 /// When the next checkpoint is due.
@@ -70,6 +102,7 @@ impl<P: Posting> Proposer<P> {
         let mut time = TimestampMs(0);
         let mut checkpoint = CheckpointClock { running_to: None, last: Instant::now() };
         let mut look_at = Instant::now();
+        let mut lull = Lull::default();
         // A proposal that did not fit the entry before it.
         let mut left_over: Option<Proposal> = None;
         loop {
@@ -80,13 +113,22 @@ impl<P: Posting> Proposer<P> {
                 self.propose(&mut gathering, time, &flight).await?;
                 continue;
             }
+            if flight.is_empty() && gathering.is_empty() && left_over.is_none() && lull.is_short() {
+                left_over = self.await_awake(&mut lull);
+                if left_over.is_some() {
+                    continue;
+                }
+            }
             let may_gather = left_over.is_none() && gathering.bytes < ENTRY_BYTES_MAX;
             tokio::select! {
                 biased;
                 () = self.stop.told() => break,
-                () = flight.landed() => {}
+                () = flight.landed() => lull.begins(flight.is_empty()),
                 proposal = self.inbox.proposals.recv(), if may_gather => match proposal {
-                    Some(proposal) => gathering.add(proposal),
+                    Some(proposal) => {
+                        lull.is_over(flight.is_empty());
+                        gathering.add(proposal);
+                    }
                     None => break,
                 },
                 written = checkpointed(&self.consensus, checkpoint.running_to) => written?,
@@ -110,6 +152,19 @@ impl<P: Posting> Proposer<P> {
                 }
             }
         }
+    }
+
+    /// Waits awake for the next proposal of a lone writer, which comes about as soon as this thread could be put to sleep and woken.
+    fn await_awake(&mut self, lull: &mut Lull) -> Option<Proposal> {
+        let begin = std::time::Instant::now();
+        while begin.elapsed() < LULL_AWAKE_MAX {
+            if let Ok(proposal) = self.inbox.proposals.try_recv() {
+                return Some(proposal);
+            }
+            std::hint::spin_loop();
+        }
+        lull.was_long();
+        None
     }
 
     async fn propose(&self, gathering: &mut Gathering, time: TimestampMs, flight: &Arc<Flight>) -> Result<(), Stopped> {
@@ -156,8 +211,10 @@ impl<P: Posting> Proposer<P> {
             metrics::gauge!("daybook_wal_bytes_since_checkpoint").set(wal_bytes as f64);
             metrics::gauge!("daybook_applied_lsn").set(status.applied.0 as f64);
         }
+        let since = now.duration_since(checkpoint.last);
         let is_due = wal_bytes >= self.options.checkpoint_wal_bytes
-            || now.duration_since(checkpoint.last) >= self.options.checkpoint_interval;
+            || since >= self.options.checkpoint_interval
+            || (since >= REWRITTEN_INTERVAL && self.files.has_rewritten());
         if is_due && checkpoint.running_to.is_none() && status.applied > status.checkpoint {
             self.consensus.request_checkpoint().await?;
             checkpoint.running_to = Some(status.applied);

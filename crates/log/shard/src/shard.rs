@@ -120,7 +120,7 @@ async fn begin<P: Posting>(
 ) -> Result<Proposer<P>, StartShardError> {
     let Storage { kv, files, wal, raft_meta } = storage;
     let wal = Arc::new(wal);
-    let poster = Poster { posting, kv, files };
+    let poster = Poster { posting, kv, files: Arc::clone(&files) };
     let consensus = Consensus::start(options.node, Arc::clone(&wal), poster, raft_meta).await?;
     let now = consensus.status();
     status.send_modify(|shown| {
@@ -128,5 +128,5 @@ async fn begin<P: Posting>(
         shown.term = now.term;
         shown.checkpoint = now.checkpoint;
     });
-    Ok(Proposer { consensus, wal, inbox, clock, options, status, stop: Stop(stop) })
+    Ok(Proposer { consensus, wal, files, inbox, clock, options, status, stop: Stop(stop) })
 }

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use daybook_kafka_client::Acks;
 use daybook_record::Compression;
 
+use crate::arguments::HTTP_VARIABLE;
 use crate::values;
 
 #[derive(Debug, Args)]
@@ -26,6 +27,8 @@ pub enum BenchCommand {
     Sync(SyncBench),
     /// Bare append and fdatasync on a preallocated file, for comparison with `sync`.
     Disk(DiskBench),
+    /// The event store: appends on a condition, filling with many streams, reading streams.
+    Events(EventsBench),
     /// Every combination that is usually asked for.
     All(AllBench),
 }
@@ -38,6 +41,7 @@ impl BenchCommand {
             Self::Latency(bench) => bench.load.threads,
             Self::Sync(bench) => bench.load.threads,
             Self::All(bench) => bench.threads,
+            Self::Events(bench) => bench.threads,
             Self::Disk(_) => 1,
         }
     }
@@ -151,6 +155,68 @@ pub struct SyncBench {
     pub load: Load,
     #[command(flatten)]
     pub span: Span,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct EventsBench {
+    #[command(subcommand)]
+    pub what: EventsCommand,
+    /// Bytes of an event's data.
+    #[arg(long, global = true, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub event_bytes: u32,
+    /// Topic to use; made as an event topic if there is none, and kept.
+    #[arg(long, global = true, default_value = "bench")]
+    pub topic: String,
+    /// Process of the server.
+    #[arg(long, global = true)]
+    pub pid: Option<u32>,
+    /// Threads of this client.
+    #[arg(long, global = true, default_value_t = 1)]
+    pub threads: usize,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub enum EventsCommand {
+    /// Each writer appends to streams of its own, one after the other, each append on the exact version it knows.
+    Append {
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+        writers: u16,
+        /// Streams of a writer.
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+        streams: u32,
+        /// Events of an append.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        events: u32,
+        #[command(flatten)]
+        span: Span,
+    },
+    /// Writes events of many streams, in great batches and without conditions.
+    Fill {
+        #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+        streams: u64,
+        /// Events of each stream, one round after the other.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+        events: u32,
+        /// Make a plain topic instead, to see what the index costs.
+        #[arg(long)]
+        plain: bool,
+    },
+    /// Reads whole streams at random over HTTP.
+    Read {
+        /// So many streams were filled.
+        #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+        streams: u64,
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+        readers: u16,
+        /// Events that each of them must have.
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+        events: u32,
+        /// HTTP address of the server, HOST:PORT.
+        #[arg(long, value_name = "ADDR", env = HTTP_VARIABLE, default_value = "127.0.0.1:2113")]
+        http: String,
+        #[command(flatten)]
+        span: Span,
+    },
 }
 
 #[derive(Clone, Debug, Args)]

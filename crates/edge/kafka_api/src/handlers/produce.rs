@@ -161,15 +161,13 @@ pub(crate) fn answer(head: &Head, produced: Produced) -> Result<Option<Answer>, 
 
 fn appended(outcome: Option<Outcome>) -> Result<Appended, Refusal> {
     match outcome {
-        Some(Outcome::AppendBatch(result)) => {
-            result.map_err(|refusal| {
-                let record = match &refusal {
-                    AppendRefusal::WrongVersion { record, .. } => Some(*record),
-                    _ => None,
-                };
-                Refusal { error: error_code::of_append(&refusal), message: Some(refusal.to_string()), record }
-            })
-        }
+        Some(Outcome::AppendBatch(result)) => result.map_err(|refusal| {
+            let record = match &refusal {
+                AppendRefusal::WrongVersion { record, .. } => Some(*record),
+                _ => None,
+            };
+            Refusal { error: error_code::of_append(&refusal), message: Some(refusal.to_string()), record }
+        }),
         // One outcome of its kind a command is the door's promise; were it broken, nobody could say what happened.
         _ => Err(ErrorCode::UnknownServerError.into()),
     }

@@ -22,8 +22,8 @@ const PAGE_MAX: u64 = 1000;
 pub struct ReadArguments {
     #[command(flatten)]
     source: SourceArguments,
-    /// Where to begin: start, end, or the version (of all events: the position) of an event. Backwards from the end
-    /// unless given.
+    /// Where to begin: start, end, or the version (of all events: the position) of an event. Unless given, at the
+    /// start, or backwards at the end.
     #[arg(long, value_name = "PLACE")]
     from: Option<String>,
     /// The newest first.

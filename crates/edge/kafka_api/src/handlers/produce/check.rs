@@ -5,8 +5,8 @@ use bytes::Bytes;
 use daybook_catalog::{TimestampKind, Topic, TopicSettings};
 use daybook_event::Facts;
 use daybook_record::{
-    BatchError, BatchHeader, CheckedRecords, Compression, RECORDS_BYTES_MAX, TimestampType, batches, check_records, records,
-    with_max_timestamp,
+    BatchError, BatchHeader, CheckedRecords, Compression, RECORDS_BYTES_MAX, TimestampType, batches, check_records,
+    records, with_max_timestamp,
 };
 use daybook_types::TimestampMs;
 
