@@ -117,17 +117,14 @@ async fn serve(stream: TcpStream, peer: SocketAddr, router: Router, head_timeout
         .initial_stream_window_size(REQUEST_WINDOW_BYTES)
         .keep_alive_interval(PING_INTERVAL)
         .keep_alive_timeout(PING_TIMEOUT);
-    let serving = async {
-        // Until the first byte nothing is known of the protocol, so neither one's own timeout runs.
-        match timeout(head_timeout, stream.readable()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(fault)) => return debug!(%peer, %fault, "closed an HTTP connection"),
-            Err(_) => return debug!(%peer, "closed an HTTP connection on which nothing came"),
-        }
-        let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-        if let Err(fault) = watcher.watch(connection.into_owned()).await {
-            debug!(%peer, fault = %fault, "closed an HTTP connection");
-        }
-    };
-    serving.await;
+    // Until the first byte nothing is known of the protocol, so neither one's own timeout runs.
+    match timeout(head_timeout, stream.peek(&mut [0])).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(fault)) => return debug!(%peer, %fault, "closed an HTTP connection"),
+        Err(_) => return debug!(%peer, "closed an HTTP connection on which nothing came"),
+    }
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    if let Err(fault) = watcher.watch(connection.into_owned()).await {
+        debug!(%peer, fault = %fault, "closed an HTTP connection");
+    }
 }
