@@ -123,7 +123,7 @@ impl Follower {
             None => self.is_over = true,
             Some(Err(error)) => {
                 self.is_over = true;
-                sse::push(out, Some("problem"), None, Problem::from(error).body().to_string().as_bytes());
+                sse::push(out, Some("problem"), None, Problem::from(error).body().as_bytes());
             }
             Some(Ok(Followed::Event(event))) => {
                 let id = match self.numbering {

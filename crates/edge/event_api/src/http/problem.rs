@@ -2,6 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// What every `type` begins with. The names after it are stable; they are listed in docs/event-store-http.md.
@@ -48,23 +49,35 @@ impl Problem {
         self
     }
 
-    /// The document.
-    pub fn body(&self) -> Value {
-        let mut document = Map::new();
-        document.insert("type".to_owned(), format!("{TYPE_PREFIX}{}", self.name).into());
-        document.insert("title".to_owned(), self.title.into());
-        document.insert("status".to_owned(), self.status.as_u16().into());
-        if !self.detail.is_empty() {
-            document.insert("detail".to_owned(), self.detail.clone().into());
-        }
-        document.extend(self.fields.clone());
-        Value::Object(document)
+    /// The document, as text.
+    pub fn body(&self) -> String {
+        let document = Document {
+            kind: format!("{TYPE_PREFIX}{}", self.name),
+            title: self.title,
+            status: self.status.as_u16(),
+            detail: &self.detail,
+            fields: &self.fields,
+        };
+        serde_json::to_string(&document).expect("all keys are text")
     }
+}
+
+/// What a person reads first stands first.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'a str,
+    status: u16,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    detail: &'a str,
+    #[serde(flatten)]
+    fields: &'a Map<String, Value>,
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = self.body().to_string();
+        let body = self.body();
         let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
