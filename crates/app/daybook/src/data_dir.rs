@@ -10,6 +10,9 @@ use uuid::Uuid;
 /// Version of everything below the data directory. A newer one is refused.
 const FORMAT_VERSION: u32 = 1;
 
+/// Directory of the node's one shard.
+pub const SHARD_DIR: &str = "shard-0";
+
 const NODE_FILE: &str = "node.toml";
 const LOCK_FILE: &str = "lock";
 

@@ -1,16 +1,19 @@
 //! The event door: the protocols of the event store that the one HTTP port serves, a line each.
 
 use axum::Router;
+use daybook_competing::Subscriptions;
 use daybook_event_api::http::{self, HttpOptions};
 use daybook_event_api::{kurrent, umadb};
 use daybook_event_store::EventStore;
 use daybook_types::ShardId;
 use tokio::sync::watch;
 
-/// Without a fallback, so that others can be merged with it.
+/// Without a fallback, so that others can be merged with it. Persistent subscriptions run until the router is dropped.
 pub fn routes(store: &EventStore, stopping: &watch::Receiver<bool>) -> Router {
     let kurrent_options = kurrent::Options { shutdown: Some(stopping.clone()), ..kurrent::Options::default() };
-    let kurrent = kurrent::routes(store.clone(), kurrent_options);
+    let subscriptions = Subscriptions::start(store.clone());
+    let kurrent = kurrent::routes(store.clone(), kurrent_options.clone())
+        .add_service(kurrent::persistent::server(subscriptions, kurrent_options));
     let umadb = umadb::routes(store.clone(), umadb::Options::default());
     Router::new()
         .merge(http::routes(store.clone(), HttpOptions::new(ShardId(0), stopping.clone())))

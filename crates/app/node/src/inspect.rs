@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
+use daybook::{DataDir, SHARD_DIR};
 use daybook_apply::ShardState;
 use daybook_command::{Command, Entry};
 use daybook_kv::Store;
@@ -12,9 +13,6 @@ use daybook_shard::{Storage, record_kind};
 use daybook_types::{Lsn, Term};
 use daybook_wal::{Content, Record, scan};
 use daybook_world::{Disk, RealDisk};
-
-use crate::data_dir::DataDir;
-use crate::node::SHARD_DIR;
 
 /// What was read without finding damage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,29 +2,19 @@
 
 use std::io::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use daybook::{DataDir, Daybook, SyncPolicy};
 use daybook_admin_api::{HttpPort, OperatorOptions, PortOptions, ShardView};
-use daybook_apply::ShardState;
-use daybook_event_store::EventStore;
 use daybook_group_coordinator::Coordinator;
-use daybook_read::Reader;
 use daybook_settings::{Address, Settings, WalSync};
-use daybook_shard::{Shard, ShardOptions, Storage, StorageOptions};
-use daybook_types::{NodeId, ShardId};
-use daybook_world::{Disk, RealClock, RealDisk};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::data_dir::DataDir;
 use crate::event_door;
 
-/// Directory of the node's one shard.
-pub(crate) const SHARD_DIR: &str = "shard-0";
 /// How often histograms are folded together; without it they grow until someone asks for `/metrics`.
 const METRICS_UPKEEP: Duration = Duration::from_secs(5);
 
@@ -33,33 +23,25 @@ pub struct Node {
     pub kafka: SocketAddr,
     pub http: SocketAddr,
     coordinator: Coordinator,
-    shard: Shard,
+    engine: Daybook,
     doors: Vec<JoinHandle<()>>,
     stop: watch::Sender<bool>,
-    // Last: the directory is given up when all that uses it is gone.
-    _data: DataDir,
 }
 
 impl Node {
     /// Opens the data directory and starts everything. When this returns, every listener accepts.
     pub async fn start(settings: &Settings) -> anyhow::Result<Self> {
         let metrics = install_metrics()?;
-        let data = DataDir::open(&settings.data, settings.node.id)?;
-        let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(&data.path)?);
-        let storage = Storage::open(&disk, &data.path, Path::new(SHARD_DIR), storage_options(settings))
-            .with_context(|| format!("can't open {}", data.path.join(SHARD_DIR).display()))?;
-        let state = ShardState::restore(&storage.kv)
-            .with_context(|| format!("can't read the checkpoint in {}", data.path.join(SHARD_DIR).display()))?;
-        let reader = Reader::new(state.posted(), Arc::clone(&storage.files));
-        let shard = Shard::start(storage, state, Arc::new(RealClock), shard_options(settings)).await?;
+        let engine = Daybook::open_with(&settings.data, engine_options(settings)).await?;
+        let store = engine.store();
 
         let (stop, stopped) = watch::channel(false);
         let coordinator = Coordinator::start(coordinator_settings(settings));
         let kafka = daybook_kafka_api::Server::bind(
             resolve(&settings.kafka.listen)?,
-            kafka_options(settings, &data),
-            shard.door(),
-            reader.clone(),
+            kafka_options(settings, engine.directory()),
+            store.door().clone(),
+            store.reader().clone(),
             coordinator.clone(),
         )
         .await
@@ -67,10 +49,9 @@ impl Node {
         let http = HttpPort::bind(resolve(&settings.http.listen)?, PortOptions::default())
             .await
             .with_context(|| format!("can't listen for HTTP on {}", settings.http.listen))?;
-        let shard_view = ShardView { status: shard.status(), wal_sync: wal_sync_name(settings.wal.sync) };
+        let shard_view = ShardView { status: engine.status(), wal_sync: wal_sync_name(settings.wal.sync) };
         let operator = OperatorOptions { shards: vec![shard_view], metrics: metrics.clone() };
-        let store = EventStore::new(shard.door(), reader, store_options(settings));
-        let routes = daybook_admin_api::routes(operator).merge(event_door::routes(&store, &stopped));
+        let routes = daybook_admin_api::routes(operator).merge(event_door::routes(store, &stopped));
 
         let (kafka_addr, http_addr) = (kafka.local_addr(), http.local_addr());
         let until_stopped = |mut stopped: watch::Receiver<bool>| async move {
@@ -80,10 +61,9 @@ impl Node {
         let doors = vec![
             tokio::spawn(kafka.run(until_stopped(stopped.clone()))),
             tokio::spawn(http.run(routes, until_stopped(stopped.clone()))),
-            tokio::spawn(keep_indexing(store, until_stopped(stopped.clone()))),
             tokio::spawn(keep_up_metrics(metrics, stopped)),
         ];
-        Ok(Self { kafka: kafka_addr, http: http_addr, coordinator, shard, doors, stop, _data: data })
+        Ok(Self { kafka: kafka_addr, http: http_addr, coordinator, engine, doors, stop })
     }
 
     /// Closes the doors, serves what was accepted, writes a last checkpoint.
@@ -96,7 +76,7 @@ impl Node {
                 tracing::error!(%error, "a door's task failed");
             }
         }
-        self.shard.stop().await;
+        self.engine.close().await;
     }
 }
 
@@ -127,7 +107,7 @@ pub fn serve(settings: &Settings) -> anyhow::Result<()> {
 
 /// The one line on standard output: scripts wait for it.
 fn announce(node: &Node, settings: &Settings) -> anyhow::Result<()> {
-    let status = node.shard.status().borrow().clone();
+    let status = node.engine.status().borrow().clone();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         wal_sync = ?settings.wal.sync,
@@ -149,14 +129,6 @@ fn install_metrics() -> anyhow::Result<PrometheusHandle> {
     // A second node in one process (tests do that) shares the first one's recorder, and reports nothing of its own.
     let _ = metrics::set_global_recorder(recorder);
     Ok(handle)
-}
-
-/// Topics that become event topics when they hold records already get their index meanwhile.
-async fn keep_indexing(store: EventStore, stopped: impl Future<Output = ()>) {
-    tokio::select! {
-        () = stopped => {}
-        () = daybook_event_store::keep_indexing(store) => {}
-    }
 }
 
 async fn keep_up_metrics(metrics: PrometheusHandle, mut stopped: watch::Receiver<bool>) {
@@ -184,23 +156,18 @@ fn wal_sync_name(sync: WalSync) -> &'static str {
     }
 }
 
-fn storage_options(settings: &Settings) -> StorageOptions {
-    let sync = match settings.wal.sync {
-        WalSync::Always => daybook_wal::SyncPolicy::Always,
-        WalSync::Os => daybook_wal::SyncPolicy::Os,
-    };
-    let wal =
-        daybook_wal::Options { segment_bytes: settings.wal.segment_bytes.0, sync, ..daybook_wal::Options::default() };
-    StorageOptions { wal, kv: daybook_kv::Options::default() }
-}
-
-fn shard_options(settings: &Settings) -> ShardOptions {
-    ShardOptions {
-        node: NodeId(settings.node.id),
-        shard: ShardId(0),
+fn engine_options(settings: &Settings) -> daybook::Options {
+    daybook::Options {
+        node_id: settings.node.id,
+        sync: match settings.wal.sync {
+            WalSync::Always => SyncPolicy::Always,
+            WalSync::Os => SyncPolicy::Os,
+        },
+        wal_segment_bytes: settings.wal.segment_bytes.0,
         in_flight_bytes_max: settings.shard.in_flight_bytes_max.0 as usize,
         checkpoint_wal_bytes: settings.checkpoint.wal_bytes.0,
         checkpoint_interval: Duration::from_millis(settings.checkpoint.interval_ms),
+        default_partitions: settings.kafka.default_partitions,
     }
 }
 
@@ -211,10 +178,6 @@ fn coordinator_settings(settings: &Settings) -> daybook_group_coordinator::Setti
         session_timeout_max_ms: settings.group.session_timeout_max_ms as i32,
         ..daybook_group_coordinator::Settings::default()
     }
-}
-
-fn store_options(settings: &Settings) -> daybook_event_store::Options {
-    daybook_event_store::Options { default_partitions: settings.kafka.default_partitions as i32 }
 }
 
 fn kafka_options(settings: &Settings, data: &DataDir) -> daybook_kafka_api::Options {
