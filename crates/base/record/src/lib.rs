@@ -4,7 +4,7 @@
 //! - a door that takes batches from clients: [`batches`], then [`check`] each, [`check_records`] where records must be looked at;
 //! - the log, which assigns offsets: [`stamp`], since the CRC covers neither base offset nor leader epoch;
 //! - readers of files: [`verify`]; readers of records: [`records`], [`offset_for_timestamp`], [`latest_record`];
-//! - whoever makes batches: [`BatchBuilder`].
+//! - whoever makes batches: [`BatchBuilder`]; whoever removes records from them: [`sift`].
 //!
 //! Everything here is a total function of its bytes: arbitrary input is an error, never a panic, and what it makes us allocate
 //! is bounded by [`RECORDS_BYTES_MAX`]. The format is described in Kafka's documentation, "Record Batch" under "Message Format".
@@ -16,6 +16,7 @@ mod error;
 mod header;
 mod partitioner;
 mod record;
+mod sift;
 mod timestamp;
 mod varint;
 mod walk;
@@ -30,6 +31,7 @@ pub use header::{
 };
 pub use partitioner::partition_of_key;
 pub use record::{Record, RecordHeader, Records, records};
+pub use sift::{Sifted, sift};
 pub use timestamp::{latest_record, offset_for_timestamp, with_log_append_time, with_max_timestamp};
 
 /// Largest size to which the records of one batch may decompress. Kafka has no such limit of its own; this one is far above what

@@ -9,7 +9,7 @@ use daybook_types::{Offset, TimestampMs};
 use daybook_world::{DiskError, DiskFile};
 
 use crate::index::{ENTRY_BYTES, Entry};
-use crate::name::Kind;
+use crate::name::{Kind, SegmentName};
 use crate::{PartitionFiles, SegmentEnds};
 
 /// Batches written by one call to the disk; each is two parts, and the kernel takes 1024.
@@ -45,7 +45,7 @@ pub(crate) struct Pending {
     /// Where the last indexed batch of the last segment begins.
     indexed_at: u64,
     /// Files with bytes that aren't durable.
-    unsynced: Vec<(Offset, Kind)>,
+    unsynced: Vec<(SegmentName, Kind)>,
     /// Whether the directory has names that aren't durable.
     names_unsynced: bool,
 }
@@ -88,8 +88,8 @@ impl PartitionFiles {
     pub fn sync(&self) -> Result<(), DiskError> {
         let mut pending = self.pending.lock();
         let Some(pending) = pending.as_mut() else { return Ok(()) };
-        for (base, kind) in &pending.unsynced {
-            self.file(*base, *kind)?.sync_data()?;
+        for (segment, kind) in &pending.unsynced {
+            self.file(*segment, *kind)?.sync_data()?;
         }
         pending.unsynced.clear();
         if pending.names_unsynced {
@@ -102,11 +102,12 @@ impl PartitionFiles {
     /// Takes back what was appended and not published; for a checkpoint that failed. All of it can be appended again, and is then
     /// written again: a failed fsync may have left pages that only look clean.
     pub fn discard_unpublished(&self) -> Result<(), DiskError> {
+        self.release_rewritten();
         let Some(pending) = self.pending.lock().take() else { return Ok(()) };
         let visible = self.visible.read().last().map(|segment| segment.ends);
         for ends in &pending.segments {
             match visible {
-                Some(visible) if visible.base_offset == ends.base_offset => self.cut(&visible, ends)?,
+                Some(visible) if visible.name() == ends.name() => self.cut(&visible, ends)?,
                 _ => self.remove_segment(ends)?,
             }
         }
@@ -115,16 +116,20 @@ impl PartitionFiles {
 
     fn cut(&self, to: &SegmentEnds, from: &SegmentEnds) -> Result<(), DiskError> {
         if from.data_bytes > to.data_bytes {
-            self.file(to.base_offset, Kind::Data)?.set_len(to.data_bytes)?;
+            self.file(to.name(), Kind::Data)?.set_len(to.data_bytes)?;
         }
         if from.index_bytes > to.index_bytes && to.index_bytes > 0 {
-            self.file(to.base_offset, Kind::Index)?.set_len(to.index_bytes)?;
+            self.file(to.name(), Kind::Index)?.set_len(to.index_bytes)?;
         }
         Ok(())
     }
 
     fn begin(&self) -> Result<Pending, DiskError> {
         let Some(ends) = self.visible.read().last().map(|segment| segment.ends) else { return Ok(Pending::default()) };
+        if self.is_closed(ends.name()) {
+            // What is appended begins another segment.
+            return Ok(Pending::default());
+        }
         let indexed_at = match ends.index_bytes {
             0 => 0,
             bytes => self.last_indexed(&ends, bytes)?,
@@ -135,7 +140,7 @@ impl PartitionFiles {
     /// Where the last indexed batch begins; the end of the data if that can't be read, which only makes the next entry come later.
     fn last_indexed(&self, ends: &SegmentEnds, index_bytes: u64) -> Result<u64, DiskError> {
         let mut entry = [0; ENTRY_BYTES];
-        let file = self.file(ends.base_offset, Kind::Index)?;
+        let file = self.file(ends.name(), Kind::Index)?;
         file.read_at(&mut entry, index_bytes.saturating_sub(ENTRY_BYTES as u64))?;
         Ok(Entry::from_bytes(&entry).map_or(ends.data_bytes, |entry| entry.at.into()))
     }
@@ -145,32 +150,27 @@ impl PartitionFiles {
             self.shared.disk.create_dir_all(&self.dir())?;
         }
         // Noted before anything exists, so that a failure in between leaves nothing that isn't taken back.
-        pending.segments.push(SegmentEnds {
-            base_offset: base,
-            next_offset: base,
-            data_bytes: 0,
-            index_bytes: 0,
-            max_timestamp: TimestampMs::NONE,
-        });
+        let ends = SegmentEnds::empty(SegmentName { base, generation: 0 });
+        pending.segments.push(ends);
         pending.indexed_at = 0;
         pending.names_unsynced = true;
-        self.create_file(base, Kind::Data)?;
+        self.create_file(ends.name(), Kind::Data)?;
         Ok(())
     }
 
     fn write(&self, pending: &mut Pending, gain: Gain<'_>) -> Result<(), DiskError> {
         let Some(ends) = pending.segments.last().copied() else { return Ok(()) };
-        let base = ends.base_offset;
-        pending.touch(base, Kind::Data);
-        let data = self.file(base, Kind::Data)?;
+        let name = ends.name();
+        pending.touch(name, Kind::Data);
+        let data = self.file(name, Kind::Data)?;
         write_batches(&data, &gain.batches, ends.data_bytes)?;
         if !gain.entries.is_empty() {
-            pending.touch(base, Kind::Index);
+            pending.touch(name, Kind::Index);
             let index = if ends.index_bytes == 0 {
                 pending.names_unsynced = true;
-                self.create_file(base, Kind::Index)?
+                self.create_file(name, Kind::Index)?
             } else {
-                self.file(base, Kind::Index)?
+                self.file(name, Kind::Index)?
             };
             index.write_all_at(&[IoSlice::new(&gain.entries)], ends.index_bytes)?;
         }
@@ -182,9 +182,9 @@ impl PartitionFiles {
 }
 
 impl Pending {
-    fn touch(&mut self, base: Offset, kind: Kind) {
-        if !self.unsynced.contains(&(base, kind)) {
-            self.unsynced.push((base, kind));
+    fn touch(&mut self, segment: SegmentName, kind: Kind) {
+        if !self.unsynced.contains(&(segment, kind)) {
+            self.unsynced.push((segment, kind));
         }
     }
 }
@@ -201,21 +201,44 @@ fn take<'a>(left: &mut &'a [StampedBatch], pending: &mut Pending, roll: Roll) ->
         }
         assert!(ends.next_offset <= header.base_offset, "offsets are assigned in order");
         assert_eq!(header.batch_bytes, batch.bytes.len(), "a batch is as long as its header says");
-        if ends.data_bytes > 0 && ends.data_bytes - pending.indexed_at >= roll.index_interval_bytes {
-            let at = ends.data_bytes as u32; // `bytes_max` sees to it
-            let entry = Entry { offset: header.base_offset, at, max_timestamp_before: ends.max_timestamp };
+        if let Some(entry) = ends.add(header, pending.indexed_at, roll.index_interval_bytes) {
+            pending.indexed_at = entry.at.into();
             gain.entries.extend(entry.to_bytes());
-            ends.index_bytes += ENTRY_BYTES as u64;
-            pending.indexed_at = ends.data_bytes;
         }
-        ends.data_bytes += header.batch_bytes as u64;
-        ends.next_offset = header.next_offset();
-        ends.max_timestamp = ends.max_timestamp.max(header.max_timestamp);
         gain.batches.push(batch);
         *left = rest;
     }
     gain.ends = ends;
     gain
+}
+
+impl SegmentEnds {
+    pub(crate) fn empty(name: SegmentName) -> Self {
+        Self {
+            base_offset: name.base,
+            generation: name.generation,
+            next_offset: name.base,
+            data_bytes: 0,
+            index_bytes: 0,
+            max_timestamp: TimestampMs::NONE,
+        }
+    }
+
+    /// Ends after one more batch, which stands at the end as it was. Returns its entry if it gets one: it does an interval after
+    /// the one at `indexed_at`. The caller sees to it that the segment doesn't grow past [`SEGMENT_BYTES_MAX`].
+    pub(crate) fn add(&mut self, header: &BatchHeader, indexed_at: u64, index_interval_bytes: u64) -> Option<Entry> {
+        let is_due = self.data_bytes > 0 && self.data_bytes - indexed_at >= index_interval_bytes;
+        let at = self.data_bytes as u32;
+        let entry =
+            is_due.then_some(Entry { offset: header.base_offset, at, max_timestamp_before: self.max_timestamp });
+        if is_due {
+            self.index_bytes += ENTRY_BYTES as u64;
+        }
+        self.data_bytes += header.batch_bytes as u64;
+        self.next_offset = header.next_offset();
+        self.max_timestamp = self.max_timestamp.max(header.max_timestamp);
+        entry
+    }
 }
 
 fn write_batches(file: &Arc<dyn DiskFile>, batches: &[&StampedBatch], at: u64) -> Result<(), DiskError> {

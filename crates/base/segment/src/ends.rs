@@ -3,10 +3,15 @@
 use daybook_types::{FaultKind, Offset, TimestampMs};
 use thiserror::Error;
 
-/// Version of the encoding; it stands first.
-const VERSION: u8 = 1;
+use crate::name::SegmentName;
+
+/// Versions of the encoding; which one it is stands first. The second has generations, and is written only where there are any, so
+/// that a store in which nothing was ever rewritten stays readable for programs that know the first alone.
+const WITHOUT_GENERATIONS: u8 = 1;
+const WITH_GENERATIONS: u8 = 2;
 const HEAD_BYTES: usize = 1 + 4;
 const SEGMENT_BYTES: usize = 5 * 8;
+const GENERATION_BYTES: usize = 4;
 
 /// The segments of a partition, ascending, and their ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +23,8 @@ pub struct FileEnds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentEnds {
     pub base_offset: Offset,
+    /// How often what it holds was rewritten; part of its name.
+    pub generation: u32,
     /// The offset after its last batch.
     pub next_offset: Offset,
     pub data_bytes: u64,
@@ -30,7 +37,7 @@ pub struct SegmentEnds {
 /// Why bytes are no encoded [`FileEnds`].
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum EndsError {
-    #[error("file ends of version {version} can't be read, only of {VERSION}")]
+    #[error("file ends of version {version} can't be read, only up to {WITH_GENERATIONS}")]
     Version { version: u8 },
     #[error("file ends of {segments} segments can't have {bytes} bytes")]
     Length { segments: u32, bytes: usize },
@@ -51,8 +58,9 @@ impl EndsError {
 
 impl FileEnds {
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(HEAD_BYTES + self.segments.len() * SEGMENT_BYTES);
-        out.push(VERSION);
+        let has_generations = self.segments.iter().any(|segment| segment.generation > 0);
+        let mut out = Vec::with_capacity(HEAD_BYTES + self.segments.len() * (SEGMENT_BYTES + GENERATION_BYTES));
+        out.push(if has_generations { WITH_GENERATIONS } else { WITHOUT_GENERATIONS });
         out.extend((self.segments.len() as u32).to_be_bytes());
         for segment in &self.segments {
             out.extend(segment.base_offset.0.to_be_bytes());
@@ -60,6 +68,9 @@ impl FileEnds {
             out.extend(segment.data_bytes.to_be_bytes());
             out.extend(segment.index_bytes.to_be_bytes());
             out.extend(segment.max_timestamp.0.to_be_bytes());
+            if has_generations {
+                out.extend(segment.generation.to_be_bytes());
+            }
         }
         out
     }
@@ -67,18 +78,17 @@ impl FileEnds {
     pub fn decode(bytes: &[u8]) -> Result<Self, EndsError> {
         let truncated = EndsError::Truncated { bytes: bytes.len() };
         let (&version, rest) = bytes.split_first().ok_or(truncated)?;
-        if version != VERSION {
-            return Err(EndsError::Version { version });
-        }
+        let row_bytes = match version {
+            WITHOUT_GENERATIONS => SEGMENT_BYTES,
+            WITH_GENERATIONS => SEGMENT_BYTES + GENERATION_BYTES,
+            _ => return Err(EndsError::Version { version }),
+        };
         let (count, rest) = rest.split_first_chunk().ok_or(truncated)?;
         let count = u32::from_be_bytes(*count);
-        let (rows, []) = rest.as_chunks::<SEGMENT_BYTES>() else {
-            return Err(EndsError::Length { segments: count, bytes: bytes.len() });
-        };
-        if rows.len() as u64 != u64::from(count) {
+        if rest.len() as u64 != u64::from(count) * row_bytes as u64 {
             return Err(EndsError::Length { segments: count, bytes: bytes.len() });
         }
-        let segments: Vec<_> = rows.iter().map(segment).collect();
+        let segments: Vec<_> = rest.chunks_exact(row_bytes).filter_map(segment).collect();
         let mut from = Offset(0);
         for segment in &segments {
             if segment.base_offset < from || segment.next_offset <= segment.base_offset {
@@ -103,15 +113,23 @@ impl FileEnds {
     }
 }
 
-fn segment(row: &[u8; SEGMENT_BYTES]) -> SegmentEnds {
-    let (fields, _) = row.as_chunks::<8>();
-    let field = |index: usize| fields[index];
-    SegmentEnds {
-        base_offset: Offset(i64::from_be_bytes(field(0))),
-        next_offset: Offset(i64::from_be_bytes(field(1))),
-        data_bytes: u64::from_be_bytes(field(2)),
-        index_bytes: u64::from_be_bytes(field(3)),
-        max_timestamp: TimestampMs(i64::from_be_bytes(field(4))),
+/// A row of either version; `None` only of one that is too short.
+fn segment(row: &[u8]) -> Option<SegmentEnds> {
+    let (fields, generation) = row.split_at_checked(SEGMENT_BYTES)?;
+    let fields: &[[u8; 8]; 5] = fields.as_chunks().0.try_into().ok()?;
+    Some(SegmentEnds {
+        base_offset: Offset(i64::from_be_bytes(fields[0])),
+        generation: generation.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes)),
+        next_offset: Offset(i64::from_be_bytes(fields[1])),
+        data_bytes: u64::from_be_bytes(fields[2]),
+        index_bytes: u64::from_be_bytes(fields[3]),
+        max_timestamp: TimestampMs(i64::from_be_bytes(fields[4])),
+    })
+}
+
+impl SegmentEnds {
+    pub(crate) fn name(&self) -> SegmentName {
+        SegmentName { base: self.base_offset, generation: self.generation }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The files of one partition: what of them readers see, and who may change that.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +11,9 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::append::Pending;
 use crate::handles::{Handles, Key};
-use crate::name::{self, Kind};
+use crate::name::{self, Kind, SegmentName};
 use crate::ranges::Ranges;
+use crate::rewrite::Rewrites;
 use crate::{FileEnds, SegmentEnds};
 
 /// What the partitions of a shard share.
@@ -21,6 +23,8 @@ pub(crate) struct Shared {
     /// `<shard>/partitions`.
     pub root: PathBuf,
     pub handles: Handles,
+    /// Partitions with rewritten segments that no checkpoint has taken in.
+    pub rewritten: Mutex<HashSet<PartitionId>>,
 }
 
 /// The files of one partition. An idle one keeps a few hundred bytes and no descriptor.
@@ -32,6 +36,8 @@ pub struct PartitionFiles {
     pub(crate) visible: RwLock<Vec<Segment>>,
     /// Appended and not yet visible. Held by the thread that appends for as long as it does.
     pub(crate) pending: Mutex<Option<Box<Pending>>>,
+    /// Locked after `pending` and before `visible`, if together with them.
+    pub(crate) rewrites: Mutex<Rewrites>,
     pub(crate) removed: AtomicBool,
 }
 
@@ -57,7 +63,7 @@ impl Segment {
     }
 
     /// A segment that this process wrote.
-    fn appended(ends: SegmentEnds) -> Self {
+    pub(crate) fn appended(ends: SegmentEnds) -> Self {
         let mut segment = Self::new(SegmentEnds { data_bytes: 0, ..ends });
         segment.grow(ends);
         segment
@@ -78,6 +84,7 @@ impl PartitionFiles {
             shared,
             visible: RwLock::new(ends.segments.iter().copied().map(Segment::new).collect()),
             pending: Mutex::default(),
+            rewrites: Mutex::default(),
             removed: AtomicBool::new(false),
         }
     }
@@ -107,27 +114,39 @@ impl PartitionFiles {
         self.visible.read().iter().map(|segment| segment.ends).collect()
     }
 
-    /// All that was appended, visible or not: what the checkpoint notes.
+    /// All that was appended, visible or not, and what was taken in of rewrites: what the checkpoint notes.
     pub fn ends(&self) -> FileEnds {
         let pending = self.pending.lock();
-        let mut segments = self.segments();
+        let rewrites = self.rewrites.lock();
+        let mut segments: Vec<_> = self.segments().into_iter().filter_map(|ends| rewrites.adopted(ends)).collect();
+        drop(rewrites);
         for ends in pending.iter().flat_map(|pending| &pending.segments) {
             match segments.last_mut() {
-                Some(last) if last.base_offset == ends.base_offset => *last = *ends,
+                Some(last) if last.name() == ends.name() => *last = *ends,
                 _ => segments.push(*ends),
             }
         }
         FileEnds { segments }
     }
 
-    /// Shows readers all that was appended. Called after the checkpoint that notes it is committed.
+    /// Shows readers all that was appended, and what was taken in of rewrites in the place of what was rewritten. Called after the
+    /// checkpoint that notes it is committed. Readers that hold a slice of what goes keep it.
     pub fn publish(&self) {
-        let Some(pending) = self.pending.lock().take() else { return };
+        let mut pending = self.pending.lock();
+        let mut rewrites = self.rewrites.lock();
         let mut visible = self.visible.write();
-        for ends in pending.segments {
+        let replaced = rewrites.publish(&mut visible);
+        for ends in pending.take().into_iter().flat_map(|pending| pending.segments) {
             match visible.last_mut() {
-                Some(last) if last.ends.base_offset == ends.base_offset => last.grow(ends),
+                Some(last) if last.ends.name() == ends.name() => last.grow(ends),
                 _ => visible.push(Segment::appended(ends)),
+            }
+        }
+        drop((visible, rewrites, pending));
+        for ends in &replaced {
+            if let Err(error) = self.remove_segment(ends) {
+                // No checkpoint names it: the next start removes it.
+                tracing::warn!(partition = %self.id, %error, "can't remove a segment that was rewritten yet");
             }
         }
     }
@@ -136,14 +155,17 @@ impl PartitionFiles {
     /// ([`FileEnds::trimmed`]) is committed. Readers that hold a slice of one keep it.
     pub fn trim(&self, start: Offset) -> Result<(), DiskError> {
         let pending = self.pending.lock();
+        let mut rewrites = self.rewrites.lock();
         let mut visible = self.visible.write();
         let mut count = visible.partition_point(|segment| segment.ends.next_offset <= start);
         if pending.is_some() && count == visible.len() {
             // The last one is being appended to.
             count = count.saturating_sub(1);
         }
-        let gone: Vec<_> = visible.drain(..count).map(|segment| segment.ends).collect();
+        let mut gone: Vec<_> = visible.drain(..count).map(|segment| segment.ends).collect();
         drop(visible);
+        gone.extend(rewrites.forget(&gone));
+        drop(rewrites);
         for ends in &gone {
             self.remove_segment(ends)?;
         }
@@ -151,10 +173,10 @@ impl PartitionFiles {
     }
 
     pub(crate) fn remove_segment(&self, ends: &SegmentEnds) -> Result<(), DiskError> {
-        let base = ends.base_offset;
-        self.shared.handles.forget(|key| key.partition == self.id && key.base == base);
+        let name = ends.name();
+        self.shared.handles.forget(|key| key.partition == self.id && key.segment == name);
         for kind in [Kind::Data, Kind::Index] {
-            match self.shared.disk.remove(&self.path(base, kind)) {
+            match self.shared.disk.remove(&self.path(name, kind)) {
                 // A small segment has no index, and a removal may be repeated after one that failed half way.
                 Err(error) if !error.is_missing() => return Err(error),
                 _ => {}
@@ -171,22 +193,22 @@ impl PartitionFiles {
         self.shared.root.join(self.id.to_string())
     }
 
-    pub(crate) fn path(&self, base: Offset, kind: Kind) -> PathBuf {
-        self.dir().join(name::file(base, kind))
+    pub(crate) fn path(&self, segment: SegmentName, kind: Kind) -> PathBuf {
+        self.dir().join(name::file(segment, kind))
     }
 
     /// An existing file.
-    pub(crate) fn file(&self, base: Offset, kind: Kind) -> Result<Arc<dyn DiskFile>, DiskError> {
-        self.shared.handles.get(self.key(base, kind), || self.shared.disk.open(&self.path(base, kind)))
+    pub(crate) fn file(&self, segment: SegmentName, kind: Kind) -> Result<Arc<dyn DiskFile>, DiskError> {
+        self.shared.handles.get(self.key(segment, kind), || self.shared.disk.open(&self.path(segment, kind)))
     }
 
-    pub(crate) fn create_file(&self, base: Offset, kind: Kind) -> Result<Arc<dyn DiskFile>, DiskError> {
-        let file = self.shared.disk.create(&self.path(base, kind))?;
-        self.shared.handles.put(self.key(base, kind), file.clone());
+    pub(crate) fn create_file(&self, segment: SegmentName, kind: Kind) -> Result<Arc<dyn DiskFile>, DiskError> {
+        let file = self.shared.disk.create(&self.path(segment, kind))?;
+        self.shared.handles.put(self.key(segment, kind), file.clone());
         Ok(file)
     }
 
-    fn key(&self, base: Offset, kind: Kind) -> Key {
-        Key { partition: self.id, base, kind }
+    fn key(&self, segment: SegmentName, kind: Kind) -> Key {
+        Key { partition: self.id, segment, kind }
     }
 }

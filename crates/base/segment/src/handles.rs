@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use daybook_types::{Offset, PartitionId};
+use daybook_types::PartitionId;
 use daybook_world::{DiskError, DiskFile};
 use parking_lot::Mutex;
 
-use crate::name::Kind;
+use crate::name::{Kind, SegmentName};
 
 /// Files of all partitions of a shard that are kept open. Those being sent to a socket are open besides.
 pub const FILES_OPEN_MAX: usize = 512;
@@ -15,7 +15,7 @@ pub const FILES_OPEN_MAX: usize = 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub partition: PartitionId,
-    pub base: Offset,
+    pub segment: SegmentName,
     pub kind: Kind,
 }
 

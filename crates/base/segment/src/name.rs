@@ -11,13 +11,25 @@ pub(crate) enum Kind {
     Index,
 }
 
-/// `<base offset, 20 digits>.seg` or `.idx`.
-pub(crate) fn file(base: Offset, kind: Kind) -> PathBuf {
+/// Which segment of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SegmentName {
+    pub base: Offset,
+    /// How often what it holds was rewritten.
+    pub generation: u32,
+}
+
+/// `<base offset, 20 digits>.seg` or `.idx`; of a rewritten segment `<base offset>.<generation>.seg` or `.idx`.
+pub(crate) fn file(segment: SegmentName, kind: Kind) -> PathBuf {
     let end = match kind {
         Kind::Data => "seg",
         Kind::Index => "idx",
     };
-    format!("{:020}.{end}", base.0).into()
+    let SegmentName { base, generation } = segment;
+    match generation {
+        0 => format!("{:020}.{end}", base.0).into(),
+        _ => format!("{:020}.{generation}.{end}", base.0).into(),
+    }
 }
 
 /// The partition whose directory is called `name`, if one's can be.

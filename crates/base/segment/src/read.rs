@@ -16,7 +16,7 @@ use daybook_world::{DiskError, DiskFile};
 
 use crate::files::{Seen, Segment};
 use crate::index::{self, Entry, Found};
-use crate::name::Kind;
+use crate::name::{Kind, SegmentName};
 use crate::{Damage, PartitionFiles, ReadError, SegmentEnds};
 
 /// Read at once while going from header to header: about an index interval and a batch.
@@ -98,17 +98,28 @@ impl PartitionFiles {
                 visible.get(choose(&visible)).cloned()
             };
             let Some(Segment { ends, seen }) = chosen else { return Ok(None) };
-            match self.file(ends.base_offset, Kind::Data) {
+            match self.file(ends.name(), Kind::Data) {
                 Ok(data) => return Ok(Some(View { files: self, ends, seen, data })),
-                // Trimmed or removed between the choice and the opening: choose again.
-                Err(error) if error.is_missing() && !self.has(ends.base_offset) => {}
+                // Trimmed, rewritten or removed between the choice and the opening: choose again.
+                Err(error) if error.is_missing() && !self.has(ends.name()) => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    fn has(&self, base: Offset) -> bool {
-        !self.is_removed() && self.visible.read().iter().any(|segment| segment.ends.base_offset == base)
+    /// A segment as it was seen; `None` if it was trimmed or rewritten since.
+    pub(crate) fn open_segment(&self, segment: &Segment) -> Result<Option<View<'_>>, ReadError> {
+        let Segment { ends, seen } = segment.clone();
+        match self.file(ends.name(), Kind::Data) {
+            Ok(data) => Ok(Some(View { files: self, ends, seen, data })),
+            Err(_) if self.is_removed() => Err(ReadError::Removed),
+            Err(error) if error.is_missing() && !self.has(ends.name()) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(crate) fn has(&self, segment: SegmentName) -> bool {
+        !self.is_removed() && self.visible.read().iter().any(|visible| visible.ends.name() == segment)
     }
 }
 
@@ -128,7 +139,7 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.at + self.header.batch_bytes as u64
     }
 }
@@ -211,7 +222,7 @@ impl View<'_> {
         Ok(None)
     }
 
-    fn batch(&self, placed: Placed) -> Result<Bytes, ReadError> {
+    pub(crate) fn batch(&self, placed: Placed) -> Result<Bytes, ReadError> {
         // Checked first: only then is the length believed.
         self.check(placed.at..placed.end(), placed.header.next_offset())?;
         let mut bytes = vec![0; placed.header.batch_bytes];
@@ -244,8 +255,10 @@ impl View<'_> {
         if bytes == 0 || self.seen.index_is_bad.load(Ordering::Relaxed) {
             return Ok(Found::Before);
         }
-        match self.files.file(self.ends.base_offset, Kind::Index) {
+        match self.files.file(self.ends.name(), Kind::Index) {
             Ok(file) => Ok(index::last_where(&*file, bytes, below)?),
+            // Trimmed or rewritten since this read began; the data is still open.
+            Err(error) if error.is_missing() && !self.files.has(self.ends.name()) => Ok(Found::Before),
             Err(error) if error.is_missing() => Ok(Found::Unreadable),
             Err(error) => Err(error.into()),
         }
@@ -253,7 +266,7 @@ impl View<'_> {
 
     fn note_bad_index(&self) {
         if !self.seen.index_is_bad.swap(true, Ordering::Relaxed) && !self.files.is_removed() {
-            let file = self.files.path(self.ends.base_offset, Kind::Index);
+            let file = self.files.path(self.ends.name(), Kind::Index);
             tracing::warn!(file = %file.display(), "segment index is damaged, scanning instead");
         }
     }
@@ -353,7 +366,7 @@ impl View<'_> {
     }
 
     pub(crate) fn file(&self, kind: Kind) -> PathBuf {
-        self.files.path(self.ends.base_offset, kind)
+        self.files.path(self.ends.name(), kind)
     }
 }
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use daybook_types::{Offset, PartitionId};
+use daybook_types::PartitionId;
 use daybook_world::{Disk, DiskError};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::files::Shared;
 use crate::handles::Handles;
@@ -27,7 +27,7 @@ impl PartitionStore {
     pub fn open(disk: Arc<dyn Disk>, root: &Path) -> Result<Self, DiskError> {
         let root = root.join("partitions");
         disk.create_dir_all(&root)?;
-        let shared = Arc::new(Shared { disk, root, handles: Handles::default() });
+        let shared = Arc::new(Shared { disk, root, handles: Handles::default(), rewritten: Mutex::default() });
         Ok(Self { shared, partitions: RwLock::default() })
     }
 
@@ -39,7 +39,7 @@ impl PartitionStore {
         let mut present = self.shared.disk.list(&dir)?;
         for segment in &ends.segments {
             for (kind, end) in [(Kind::Data, segment.data_bytes), (Kind::Index, segment.index_bytes)] {
-                let name = name::file(segment.base_offset, kind);
+                let name = name::file(segment.name(), kind);
                 let found = present.iter().position(|present| Path::new(present) == name);
                 if end == 0 {
                     continue; // left among `present`, and removed if it is there
@@ -91,6 +91,20 @@ impl PartitionStore {
         self.partitions.read().get(&id).cloned()
     }
 
+    /// Takes what was rewritten until now into the checkpoint that begins: its [`PartitionFiles::ends`] name it, its
+    /// [`PartitionFiles::publish`] shows it. Called when the checkpoint's content is taken, so that what decided a rewrite is in
+    /// that checkpoint or an earlier one. Returns the partitions, by id.
+    pub fn adopt_rewritten(&self) -> Vec<Arc<PartitionFiles>> {
+        let mut ids: Vec<_> = self.shared.rewritten.lock().drain().collect();
+        ids.sort();
+        ids.into_iter().filter_map(|id| self.get(id)).filter(|files| files.adopt_rewritten()).collect()
+    }
+
+    /// Whether something was rewritten and waits for a checkpoint to begin.
+    pub fn has_rewritten(&self) -> bool {
+        !self.shared.rewritten.lock().is_empty()
+    }
+
     /// Removes the files of `id`, for a topic that was deleted. Slices that readers hold stay readable; reads that begin later get
     /// [`crate::ReadError::Removed`].
     pub fn remove(&self, id: PartitionId) -> Result<(), DiskError> {
@@ -129,7 +143,7 @@ impl PartitionStore {
     /// Where the files of a segment are, for messages to people.
     pub fn paths(&self, id: PartitionId, segment: &SegmentEnds) -> [PathBuf; 2] {
         let dir = self.shared.root.join(id.to_string());
-        [Kind::Data, Kind::Index].map(|kind| dir.join(name::file(Offset(segment.base_offset.0), kind)))
+        [Kind::Data, Kind::Index].map(|kind| dir.join(name::file(segment.name(), kind)))
     }
 }
 

@@ -70,7 +70,7 @@ impl IndexWalk {
         let end = view.ends.index_bytes;
         let mut bytes = vec![0; end as usize];
         if end > 0 {
-            let read = files.file(view.ends.base_offset, Kind::Index)?.read_at(&mut bytes, 0)?;
+            let read = files.file(view.ends.name(), Kind::Index)?.read_at(&mut bytes, 0)?;
             if (read as u64) < end {
                 return Err(damaged(view, read, Damage::Short { end }));
             }

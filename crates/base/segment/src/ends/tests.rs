@@ -5,13 +5,16 @@ use proptest::prelude::*;
 use crate::{EndsError, FileEnds, SegmentEnds};
 
 fn any_ends() -> impl Strategy<Value = FileEnds> {
-    vec((0..9_i64, 1..1_000_000_i64, any::<u64>(), any::<u64>(), any::<i64>()), 0..20).prop_map(|rows| {
+    let generation = prop_oneof![3 => Just(0), 1 => any::<u32>()];
+    let row = (0..9_i64, generation, 1..1_000_000_i64, any::<u64>(), any::<u64>(), any::<i64>());
+    vec(row, 0..20).prop_map(|rows| {
         let mut next = 0;
-        let segments = rows.into_iter().map(|(gap, records, data_bytes, index_bytes, timestamp)| {
+        let segments = rows.into_iter().map(|(gap, generation, records, data_bytes, index_bytes, timestamp)| {
             let base = next + gap;
             next = base + records;
             SegmentEnds {
                 base_offset: Offset(base),
+                generation,
                 next_offset: Offset(next),
                 data_bytes,
                 index_bytes,
@@ -31,7 +34,7 @@ proptest! {
     #[test]
     fn any_bytes_are_ends_or_an_error(bytes in vec(any::<u8>(), 0..200)) {
         if let Ok(ends) = FileEnds::decode(&bytes) {
-            prop_assert_eq!(ends.encode(), bytes);
+            prop_assert_eq!(FileEnds::decode(&ends.encode()), Ok(ends));
         }
     }
 
@@ -48,9 +51,10 @@ proptest! {
 
 #[test]
 fn the_encoding_is_that_of_the_format_document() {
-    let ends = FileEnds {
+    let mut ends = FileEnds {
         segments: vec![SegmentEnds {
             base_offset: Offset(1),
+            generation: 0,
             next_offset: Offset(2),
             data_bytes: 3,
             index_bytes: 4,
@@ -62,6 +66,12 @@ fn the_encoding_is_that_of_the_format_document() {
         expected.extend(field.to_be_bytes());
     }
     assert_eq!(ends.encode(), expected);
+    assert_eq!(FileEnds::decode(&expected), Ok(ends.clone()));
+    // One segment that was rewritten, and all have their generation.
+    ends.segments[0].generation = 5;
+    expected[0] = 2;
+    expected.extend(5_u32.to_be_bytes());
+    assert_eq!(ends.encode(), expected);
 }
 
 #[test]
@@ -69,12 +79,13 @@ fn what_is_no_ends_is_refused() {
     let good = FileEnds::default().encode();
     assert_eq!(FileEnds::decode(&[]), Err(EndsError::Truncated { bytes: 0 }));
     assert_eq!(FileEnds::decode(&good[..4]), Err(EndsError::Truncated { bytes: 4 }));
-    assert_eq!(FileEnds::decode(&[2, 0, 0, 0, 0]), Err(EndsError::Version { version: 2 }));
+    assert_eq!(FileEnds::decode(&[3, 0, 0, 0, 0]), Err(EndsError::Version { version: 3 }));
     assert_eq!(FileEnds::decode(&[1, 0, 0, 0, 1]), Err(EndsError::Length { segments: 1, bytes: 5 }));
-    assert_eq!(EndsError::Version { version: 2 }.kind(), FaultKind::Reject);
+    assert_eq!(EndsError::Version { version: 3 }.kind(), FaultKind::Reject);
     assert_eq!(EndsError::Truncated { bytes: 0 }.kind(), FaultKind::Corrupt);
     let backwards = SegmentEnds {
         base_offset: Offset(5),
+        generation: 0,
         next_offset: Offset(5),
         data_bytes: 1,
         index_bytes: 0,

@@ -6,11 +6,11 @@ use daybook_world::{Disk, RealDisk};
 use tempfile::TempDir;
 
 use super::{FILES_OPEN_MAX, Handles, Key};
-use crate::name::Kind;
+use crate::name::{Kind, SegmentName};
 
 fn key(number: i32) -> Key {
     let partition = PartitionId { topic: TopicId::from_bytes([1; 16]), index: PartitionIndex(number) };
-    Key { partition, base: Offset(0), kind: Kind::Data }
+    Key { partition, segment: SegmentName { base: Offset(0), generation: 0 }, kind: Kind::Data }
 }
 
 #[test]

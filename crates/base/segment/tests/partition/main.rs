@@ -7,3 +7,5 @@ mod damage;
 mod model;
 mod power_cut;
 mod restore;
+mod rewrite;
+mod rewrite_cut;

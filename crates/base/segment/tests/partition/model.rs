@@ -10,11 +10,11 @@ use proptest::prelude::*;
 use crate::bed::{Bed, ROLL, contents, stamped, stored};
 
 #[derive(Clone, Debug)]
-struct Planned {
-    gap: i64,
-    records: i64,
-    bytes: usize,
-    timestamp: i64,
+pub struct Planned {
+    pub gap: i64,
+    pub records: i64,
+    pub bytes: usize,
+    pub timestamp: i64,
 }
 
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ enum Step {
     Reopen,
 }
 
-fn planned() -> impl Strategy<Value = Planned> {
+pub fn planned() -> impl Strategy<Value = Planned> {
     // Mostly small against the index interval of 300 and the segment's 4000 bytes, sometimes larger than either.
     let bytes = prop_oneof![8 => 0..60_usize, 2 => 200..400_usize, 1 => 3_000..6_000_usize];
     let gap = prop_oneof![6 => Just(0_i64), 1 => 1..5_i64];
@@ -111,16 +111,16 @@ proptest! {
     }
 }
 
-fn base_offset(batch: &Bytes) -> i64 {
+pub fn base_offset(batch: &Bytes) -> i64 {
     verify(batch).unwrap().base_offset.0
 }
 
-fn next_offset(batch: Option<&Bytes>) -> i64 {
+pub fn next_offset(batch: Option<&Bytes>) -> i64 {
     batch.map_or(0, |batch| verify(batch).unwrap().next_offset().0)
 }
 
 /// Reads at every offset in several sizes, and every timestamp.
-fn check(files: &PartitionFiles, published: &[Bytes], sizes: &[usize]) -> Result<(), TestCaseError> {
+pub fn check(files: &PartitionFiles, published: &[Bytes], sizes: &[usize]) -> Result<(), TestCaseError> {
     let end = next_offset(published.last());
     let from = published.first().map_or(0, base_offset);
     prop_assert_eq!(files.bytes(), published.iter().map(|batch| batch.len() as u64).sum::<u64>());

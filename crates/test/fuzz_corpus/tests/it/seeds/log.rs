@@ -117,6 +117,7 @@ pub fn stored() -> Vec<Seed> {
     };
     let segment = |base: i64| SegmentEnds {
         base_offset: Offset(base),
+        generation: 0,
         next_offset: Offset(base + 10),
         data_bytes: 4096,
         index_bytes: 24,
