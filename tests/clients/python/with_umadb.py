@@ -226,6 +226,15 @@ def dcb_tracking(store):
 
 
 @scenario
+def health(store):
+    equal("SERVING", str(store.db.check_health()).split(".")[-1], "the server")
+    equal("SERVING", str(store.db.check_health("umadb.v1.DCB")).split(".")[-1], "the service")
+    watch = store.db.watch_health("umadb.v1.DCB")
+    equal("SERVING", str(next(watch)).split(".")[-1], "watched")
+    watch.cancel()
+
+
+@scenario
 def dcb_no_events(store):
     """An append of nothing asks whether the condition holds. (UmaDB's own server, 0.7.8, ends itself at the second one.)"""
     equal(0, store.db.append([], unless(store.query())), "a condition that holds")
