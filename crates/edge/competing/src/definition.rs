@@ -28,6 +28,9 @@ pub const CONSUMERS_MAX: u32 = 10_000;
 /// Bytes of a regular expression and of all prefixes.
 const FILTER_BYTES_MAX: usize = 64 * 1024;
 const MILLISECONDS_MAX: u64 = i32::MAX as u64;
+/// Added to the message timeout: clients gather acknowledgements for up to 200 ms before they send them. KurrentDB, which looks at
+/// its clock once a second, gives them up to that.
+const ACK_GRACE_MS: u64 = 250;
 
 /// A subscription's name: what it consumes and its group's name. As text `stream::group`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -307,7 +310,7 @@ impl Settings {
                 ConsumerStrategy::DispatchToSingle => Strategy::DispatchToSingle,
                 ConsumerStrategy::Pinned | ConsumerStrategy::PinnedByCorrelation => Strategy::Pinned,
             },
-            hold_ms: Some(self.message_timeout_ms).filter(|ms| *ms > 0),
+            hold_ms: (self.message_timeout_ms > 0).then(|| self.message_timeout_ms.saturating_add(ACK_GRACE_MS)),
             retries_max: self.max_retry_count,
             // An empty buffer would let nothing through.
             live_buffer_max: self.live_buffer_size.max(1) as usize,

@@ -3,7 +3,7 @@
 //! An outbox holds what the consumer hasn't taken yet, so what is withdrawn before it was taken is never seen. It is bounded by
 //! the consumer's slots: nothing is in it that the consumer doesn't hold.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -84,7 +84,7 @@ impl Consumer {
 
     /// Whether it still holds the event: it hasn't settled it, and its time isn't over.
     pub fn holds(&self, id: ItemId) -> bool {
-        self.outbox.state.lock().held.contains(&id)
+        self.outbox.state.lock().held.contains_key(&id)
     }
 
     /// Done. What it doesn't hold is ignored.
@@ -133,7 +133,8 @@ pub(super) struct Outbox {
 #[derive(Debug, Default)]
 struct State {
     waiting: VecDeque<Delivery>,
-    held: HashSet<ItemId>,
+    /// And whether the consumer has taken it.
+    held: HashMap<ItemId, bool>,
     ended: Option<Ended>,
 }
 
@@ -145,7 +146,7 @@ impl Outbox {
 
     pub fn push(&self, delivery: Delivery) {
         let mut state = self.state.lock();
-        state.held.insert(delivery.id);
+        state.held.insert(delivery.id, false);
         state.waiting.push_back(delivery);
         drop(state);
         self.arrived.notify_one();
@@ -153,8 +154,9 @@ impl Outbox {
 
     pub fn withdraw(&self, id: ItemId) {
         let mut state = self.state.lock();
-        state.held.remove(&id);
-        state.waiting.retain(|delivery| delivery.id != id);
+        if state.held.remove(&id) == Some(false) {
+            state.waiting.retain(|delivery| delivery.id != id);
+        }
     }
 
     pub fn end(&self, why: Ended) {
@@ -172,6 +174,8 @@ impl Outbox {
 
     fn take(&self) -> Option<Result<Delivery, Ended>> {
         let mut state = self.state.lock();
-        state.waiting.pop_front().map(Ok).or_else(|| state.ended.map(Err))
+        let Some(delivery) = state.waiting.pop_front() else { return state.ended.map(Err) };
+        state.held.insert(delivery.id, true);
+        Some(Ok(delivery))
     }
 }

@@ -33,8 +33,9 @@ use work::Done;
 pub(super) const REQUESTS_MAX: usize = 256;
 /// Reading stops while the items that are about take so much memory.
 const ITEMS_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Before a source that failed is read again.
-const FEED_PAUSE: Duration = Duration::from_secs(1);
+/// Before a source that failed is read again; twice as long after each further failure.
+const SOURCE_PAUSE_MIN: Duration = Duration::from_secs(1);
+const SOURCE_PAUSE_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) enum Request {
@@ -84,6 +85,7 @@ pub(super) struct Task {
     source: Option<Subscription>,
     /// When to read a source again that failed.
     source_due: Instant,
+    source_pause: Duration,
     items: HashMap<ItemId, Arc<Item>>,
     items_bytes: usize,
     last_known: Option<u64>,
@@ -132,6 +134,7 @@ impl Task {
             start: now,
             source: None,
             source_due: now,
+            source_pause: SOURCE_PAUSE_MIN,
             items: HashMap::new(),
             items_bytes: 0,
             last_known: None,

@@ -1,8 +1,10 @@
-#![allow(clippy::unwrap_used)]
 //! Competing consumers: the core by scripts and by random histories, the whole on a store.
+
+#![allow(clippy::unwrap_used)]
 
 mod harness;
 mod history;
 mod parking;
 mod script;
+mod storm;
 mod subscriptions;

@@ -10,7 +10,7 @@ use tracing::{error, warn};
 
 use super::super::consumer::{Delivery, Item};
 use super::super::resolve::{affinity, follow, is_link};
-use super::{FEED_PAUSE, Task};
+use super::{SOURCE_PAUSE_MAX, SOURCE_PAUSE_MIN, Task};
 use crate::body::{self, Progress};
 use crate::core::{Effect, ItemId, Lane, ParkCause, Phase};
 use crate::definition::Definition;
@@ -48,6 +48,7 @@ impl Task {
 
     fn on_event(&mut self, event: Box<Recorded>) {
         let Some(number) = self.feed.number_of(&event) else { return };
+        self.source_pause = SOURCE_PAUSE_MIN;
         self.last_known = Some(number);
         if !self.feed.wants(&event) {
             self.pass(number);
@@ -79,7 +80,8 @@ impl Task {
     fn reopen_source_later(&mut self, error: &ReadError) {
         warn!(subscription = %self.name, %error, "can't read what a subscription consumes; trying again");
         self.source = None;
-        self.source_due = Instant::now() + FEED_PAUSE;
+        self.source_due = Instant::now() + self.source_pause;
+        self.source_pause = (self.source_pause * 2).min(SOURCE_PAUSE_MAX);
     }
 
     pub(super) fn do_one(&mut self, effect: Effect) {
