@@ -136,8 +136,9 @@ async fn take_persistent(subscription: &mut PersistentSubscription, count: usize
     got
 }
 
+/// A parked event comes back by a link to it.
 fn id_of(event: &ResolvedEvent) -> Uuid {
-    event.get_original_event().id
+    event.event.as_ref().expect("an event").id
 }
 
 async fn append_expected(address: String, fresh: String) {
