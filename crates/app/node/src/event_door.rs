@@ -14,7 +14,8 @@ pub fn routes(store: &EventStore, stopping: &watch::Receiver<bool>) -> Router {
     let subscriptions = Subscriptions::start(store.clone());
     let kurrent = kurrent::routes(store.clone(), kurrent_options.clone())
         .add_service(kurrent::persistent::server(subscriptions, kurrent_options));
-    let umadb = umadb::routes(store.clone(), umadb::Options::default());
+    let umadb_options = umadb::Options { stopping: Some(stopping.clone()), ..umadb::Options::default() };
+    let umadb = umadb::routes(store.clone(), umadb_options);
     Router::new()
         .merge(http::routes(store.clone(), HttpOptions::new(ShardId(0), stopping.clone())))
         .merge(kurrent.into_axum_router().reset_fallback())

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use daybook::{DataDir, SHARD_DIR};
-use daybook_apply::ShardState;
+use daybook_apply::{Posted, ShardState};
 use daybook_command::{Command, Entry};
 use daybook_kv::Store;
+use daybook_read::Order;
 use daybook_segment::PartitionStore;
 use daybook_shard::{Storage, record_kind};
-use daybook_types::{Lsn, Term};
+use daybook_types::{Lsn, Position, StreamVersion, Term};
 use daybook_wal::{Content, Record, scan};
 use daybook_world::{Disk, RealDisk};
 
@@ -32,6 +33,8 @@ pub struct Verified {
     pub records: u64,
     pub segment_bytes: u64,
     pub index_entries: u64,
+    pub streams: u64,
+    pub events: u64,
 }
 
 /// One entry of the log.
@@ -146,6 +149,51 @@ fn verify_posted(
             verified.index_entries += found.index_entries;
         }
     }
+    verify_streams(&posted, verified)
+}
+
+/// The index of streams against itself and against the ends of partitions: positions without gaps, every place within its partition,
+/// every stream with as many places as versions.
+fn verify_streams(posted: &Posted, verified: &mut Verified) -> anyhow::Result<()> {
+    const BLOCK: usize = 1000;
+    let index = posted.streams();
+    let mut next = Position(0);
+    loop {
+        let found = index.located(next, Order::Ascending, BLOCK)?;
+        if found.is_empty() {
+            break;
+        }
+        for located in found {
+            ensure!(located.position == next, "the index of streams has no event at position {next}");
+            next = next.next();
+            let Some(id) = located.partition_id() else { continue };
+            let end = posted.log(id).context("the index of streams names an unknown partition")?.look(|tail| tail.end);
+            ensure!(
+                located.offset < end,
+                "position {}: partition {id} ends before offset {}",
+                located.position,
+                located.offset
+            );
+        }
+    }
+    let end = *index.end().borrow();
+    ensure!(next == end, "the index of streams ends at position {next}, the checkpoint says {end}");
+    verified.events = end.0;
+    for topic in index.topics().into_keys() {
+        let mut after = Vec::new();
+        loop {
+            let block = index.streams(topic, &after, BLOCK)?;
+            let Some((last, _)) = block.last() else { break };
+            after.clone_from(last);
+            for (name, stream) in block {
+                verified.streams += 1;
+                let places = index.places(topic, &name, StreamVersion(0), stream.next)?;
+                let name = String::from_utf8_lossy(&name);
+                let (found, versions) = (places.len() as u64, stream.next.0);
+                ensure!(found == versions, "stream {name} has {versions} versions, and places of {found} in the index");
+            }
+        }
+    }
     Ok(())
 }
 
@@ -154,8 +202,14 @@ fn decode(record: Record) -> anyhow::Result<Said> {
         record_kind::COMMANDS => {
             let entry = Entry::decode(record.payload)?;
             for command in &entry.commands {
-                if let Command::AppendBatch(append) = command {
-                    daybook_record::verify(&append.batch)?;
+                match command {
+                    Command::AppendBatch(append) => drop(daybook_record::verify(&append.batch)?),
+                    Command::AppendEvents(append) => {
+                        for batch in &append.batches {
+                            daybook_record::verify(&batch.batch)?;
+                        }
+                    }
+                    _ => {}
                 }
             }
             Said::Commands(entry)

@@ -75,6 +75,8 @@ fn verify(session: &Session, arguments: &DataArgument) -> anyhow::Result<()> {
             "records": verified.records,
             "segment_bytes": verified.segment_bytes,
             "index_entries": verified.index_entries,
+            "streams": verified.streams,
+            "events": verified.events,
         }));
     }
     let range = match (verified.first_lsn, verified.last_lsn) {
@@ -96,6 +98,9 @@ fn verify(session: &Session, arguments: &DataArgument) -> anyhow::Result<()> {
         "segments    {} files, {} batches, {} records, {} bytes, {} index entries",
         verified.segments, verified.batches, verified.records, verified.segment_bytes, verified.index_entries
     ))?;
+    if verified.events > 0 {
+        print_line(&format!("streams     {} streams, {} events", verified.streams, verified.events))?;
+    }
     print_line("no damage found")
 }
 

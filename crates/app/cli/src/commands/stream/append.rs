@@ -34,7 +34,7 @@ pub struct AppendArguments {
     #[arg(long, default_value = "any", allow_hyphen_values = true)]
     expected: String,
     /// Data of an event, instead of lines; may be repeated.
-    #[arg(long, value_name = "DATA", conflicts_with = "file")]
+    #[arg(long, value_name = "DATA", conflicts_with = "file", allow_hyphen_values = true)]
     data: Vec<String>,
     /// Read this file instead of standard input.
     #[arg(long, value_name = "FILE")]
