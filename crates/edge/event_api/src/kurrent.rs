@@ -29,6 +29,7 @@ mod streams;
 mod streams_v2;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod v2_error;
 mod v2_record;
 

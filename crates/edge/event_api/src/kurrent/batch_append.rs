@@ -222,7 +222,7 @@ fn error_answer(
 }
 
 /// Older clients say when, newer ones how long.
-fn time_left(deadline: Option<DeadlineOption>) -> Duration {
+pub(super) fn time_left(deadline: Option<DeadlineOption>) -> Duration {
     match deadline {
         Some(DeadlineOption::Deadline(wanted)) => duration(wanted.seconds, wanted.nanos),
         Some(DeadlineOption::Deadline21100(when)) => {

@@ -16,7 +16,7 @@ use super::links::{self, Virtual};
 use super::options::{Endpoint, Options};
 use super::read::{Amount, Asked, Source};
 use super::rich_error::{ErrorInfo, RichStatus};
-use super::{answers, error_code, expected, gossip, read_all, v2_error, v2_record};
+use super::{answers, batch_append, error_code, expected, gossip, read_all, v2_error, v2_record};
 use crate::proto::event_store::client::streams::read_req::options as asked;
 use crate::proto::event_store::client::streams::{ReadReq, append_req, read_req};
 use crate::proto::event_store::client::uuid::Value as IdValue;
@@ -357,6 +357,23 @@ fn a_conflict_names_the_stream_in_the_status_of_an_error() {
     let error = daybook_event_store::AppendError::Conflict(vec![conflict]);
     let status = error_code::of_append("Delete", &error);
     assert!(status.message().ends_with("Stream: order-1, Expected version: 3, Actual version: 5"), "{status:?}");
+}
+
+#[test]
+fn a_deadline_may_be_any_nonsense() {
+    use crate::proto::event_store::client::streams::batch_append_req::options::DeadlineOption as Deadline;
+    let lasting =
+        |seconds, nanos| batch_append::time_left(Some(Deadline::Deadline(prost_types::Duration { seconds, nanos })));
+    let until = |seconds, nanos| {
+        batch_append::time_left(Some(Deadline::Deadline21100(prost_types::Timestamp { seconds, nanos })))
+    };
+    assert_eq!(lasting(2, 500_000_000), Duration::from_millis(2500));
+    assert_eq!(lasting(-1, 999), Duration::ZERO);
+    assert_eq!(until(1_000_000_000, 0), Duration::ZERO);
+    assert!(until(i64::MAX, i32::MAX) > Duration::from_secs(1 << 40));
+    assert!(lasting(i64::MAX - 1, i32::MAX) > Duration::from_secs(1 << 40));
+    assert_eq!(lasting(i64::MIN, i32::MIN), Duration::ZERO);
+    assert_eq!(batch_append::time_left(None), Duration::MAX);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Which error of the second protocol says what.
 
-use daybook_event_store::ProposeError;
+use daybook_event_store::{AppendError, ProposeError};
 use tonic::{Code, Status};
 
 use super::rich_error::{self, Detail};
@@ -101,6 +101,25 @@ pub(super) fn violations(violations: &[Violation]) -> Status {
     }
     let detail = detail_of("AppendConsistencyViolationErrorDetails", &detail);
     streams(Code::FailedPrecondition, StreamsError::AppendConsistencyViolation, message, Some(detail))
+}
+
+/// Of an append, but for what streams are: a session and a transaction say that in words of their own.
+pub(super) fn of_append(error: &AppendError) -> Status {
+    match error {
+        AppendError::TooLarge { bytes, bytes_max } => append_too_large(*bytes, *bytes_max),
+        AppendError::RepeatedId { .. } | AppendError::PartlyRepeated { .. } => {
+            bad_request("record_id", &error.to_string())
+        }
+        AppendError::RepeatedStream { .. } | AppendError::Empty | AppendError::Name(_) => {
+            bad_request("stream", &error.to_string())
+        }
+        AppendError::Metadata { .. } | AppendError::ReservedHeader { .. } => bad_request("data", &error.to_string()),
+        AppendError::NoEventTopic { .. } | AppendError::Indexing { .. } => not_ready(error.to_string()),
+        AppendError::Propose(error) => of_propose(error),
+        AppendError::Conflict(_) | AppendError::Tombstoned { .. } | AppendError::ConditionFailed { .. } => {
+            malfunction(error.to_string())
+        }
+    }
 }
 
 pub(super) fn of_propose(error: &ProposeError) -> Status {

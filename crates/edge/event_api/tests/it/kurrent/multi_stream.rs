@@ -2,7 +2,8 @@
 
 use daybook_event_api::kurrent::{Options, routes};
 use daybook_event_api::proto::kurrentdb::protocol::v2::streams::errors::{
-    AppendConsistencyViolationErrorDetails, StreamRevisionConflictErrorDetails, consistency_violation,
+    AppendConsistencyViolationErrorDetails, ConsistencyViolation, StreamRevisionConflictErrorDetails,
+    consistency_violation,
 };
 use daybook_event_api::proto::kurrentdb::protocol::v2::streams::streams_service_client::StreamsServiceClient;
 use daybook_event_api::proto::kurrentdb::protocol::v2::streams::{
@@ -121,21 +122,33 @@ async fn records_are_written_if_all_checks_hold_also_of_streams_not_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_check_for_a_tombstone_is_answered() {
+async fn a_stream_deleted_for_ever_is_no_stream_to_a_check_and_no_target() {
     let node = Node::start().await;
-    let mut client = client(&node);
-    let write = |checks| AppendRecordsRequest { records: vec![record(0, Some("a-1"))], checks };
-    let refused = client.append_records(write(vec![check("gone-1", -6)])).await.unwrap_err();
-    assert_eq!(refused.code(), Code::FailedPrecondition);
-    let stream = daybook_event_store::StreamName::new("gone-1").unwrap();
+    let (mut client, mut streams) = (client(&node), streams(&node));
+    let write = |number, to: &str, checks| AppendRecordsRequest { records: vec![record(number, Some(to))], checks };
+    let violated = |status: Status| {
+        let details: AppendConsistencyViolationErrorDetails = detail(&status, "AppendConsistencyViolationErrorDetails");
+        let state = |violation: ConsistencyViolation| match violation.r#type {
+            Some(consistency_violation::Type::StreamState(state)) => (violation.check_index, state.actual_state),
+            None => panic!("no state"),
+        };
+        details.violations.into_iter().map(state).collect::<Vec<_>>()
+    };
+    let refused = client.append_records(write(0, "a-1", vec![check("gone-1", -6)])).await.unwrap_err();
+    assert_eq!(violated(refused), [(0, -1)], "it isn't gone yet");
+    append(&mut streams, "gone-1", 100..101).await;
     let delete = daybook_event_store::Delete {
-        stream,
+        stream: daybook_event_store::StreamName::new("gone-1").unwrap(),
         expected: daybook_event_store::Expected::Any,
         kind: daybook_event_store::DeleteKind::Tombstone,
     };
     node.store.delete(delete).await.unwrap();
-    client.append_records(write(vec![check("gone-1", -6)])).await.unwrap();
-    let refused =
-        client.append_records(AppendRecordsRequest { records: vec![record(1, Some("gone-1"))], checks: Vec::new() });
-    assert_eq!(refused.await.unwrap_err().code(), Code::FailedPrecondition);
+    client.append_records(write(0, "a-1", vec![check("gone-1", -6)])).await.unwrap();
+    client.append_records(write(1, "a-1", vec![check("gone-1", -1), check("a-1", 0)])).await.unwrap();
+    let refused = client.append_records(write(2, "gone-1", Vec::new())).await.unwrap_err();
+    assert_eq!(violated(refused), [(0, -6)]);
+    let checks = vec![check("other-1", 3), check("gone-1", -4), check("a-1", 1)];
+    let refused = client.append_records(write(3, "a-1", checks)).await.unwrap_err();
+    assert_eq!(violated(refused), [(0, -1), (1, -6)], "all that fail, not the first alone");
+    assert_eq!(numbers(&events(read(&mut streams, read_options(from_start("a-1"))).await.unwrap())), [0, 1]);
 }
