@@ -11,10 +11,12 @@ mod error;
 mod event_json;
 mod follow;
 mod limits;
+mod meter;
 mod parameters;
 mod problem;
 mod read_all;
 mod read_stream;
+mod scavenge;
 mod settings;
 mod sse;
 mod streams;
@@ -28,6 +30,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::header;
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use daybook_event_store::EventStore;
@@ -75,7 +78,8 @@ pub fn routes(store: EventStore, options: HttpOptions) -> Router {
     });
     let mut router = Router::new();
     for (path, methods) in table() {
-        router = router.route(path, methods);
+        router = router
+            .route(path, methods.layer(middleware::from_fn(move |request, next| meter::count(path, request, next))));
     }
     router
         .method_not_allowed_fallback(async || Problem::method_not_allowed())
@@ -103,6 +107,7 @@ fn table() -> Vec<(&'static str, MethodRouter<SharedApi>)> {
         ("/all", get(read_all::get_all)),
         ("/query", post(read_all::post_query)),
         ("/categories", get(streams::categories)),
+        ("/scavenge", get(scavenge::show).post(scavenge::start).delete(scavenge::stop)),
         ("/streams", get(streams::list)),
         ("/streams/{stream}", get(read_stream::page).post(append::to_one).delete(streams::delete)),
         ("/streams/{stream}/info", get(streams::info)),

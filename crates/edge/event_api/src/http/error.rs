@@ -1,7 +1,7 @@
 //! Which problem each error of the store is.
 
 use axum::http::StatusCode;
-use daybook_event_store::{AppendError, Conflict, Expected, ProposeError, ReadError, StreamState};
+use daybook_event_store::{AppendError, Conflict, Expected, ProposeError, ReadError, StartScavengeError, StreamState};
 use daybook_types::FaultKind;
 use serde_json::{Value, json};
 
@@ -69,6 +69,20 @@ impl From<ReadError> for Problem {
                 }
                 _ => Self::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", "it can't be read now", detail),
             },
+        }
+    }
+}
+
+impl From<StartScavengeError> for Problem {
+    fn from(error: StartScavengeError) -> Self {
+        let detail = error.to_string();
+        match error {
+            StartScavengeError::Running { id } => {
+                Self::new(StatusCode::CONFLICT, "scavenge-running", "a scavenge is running", detail).with("id", id)
+            }
+            StartScavengeError::Thread { .. } => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "it can't be begun now", detail)
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Duration, sleep};
 
 use super::limits::{CHECKPOINT_INTERVAL, FOLLOW_CHUNK_BYTES};
+use super::meter::Following;
 use super::parameters::Parameters;
 use super::problem::Problem;
 use super::{SharedApi, call, event_json::EventOut, sse};
@@ -62,6 +63,7 @@ pub fn respond(api: &SharedApi, target: Target, from: FollowFrom) -> Result<Resp
         keep_alive: api.options.keep_alive,
         is_over: false,
         _permit: permit,
+        _following: Following::begin(),
     };
     let chunks = stream::unfold(follower, |mut follower| async move {
         let chunk = follower.next_chunk().await?;
@@ -90,6 +92,7 @@ struct Follower {
     keep_alive: Duration,
     is_over: bool,
     _permit: OwnedSemaphorePermit,
+    _following: Following,
 }
 
 impl Follower {

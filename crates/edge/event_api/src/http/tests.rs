@@ -4,5 +4,6 @@ mod documents;
 mod following;
 mod harness;
 mod reading;
+mod scavenging;
 mod streams;
 mod writing;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
 use serde_json::json;
 
 use super::harness::{Messages, Node};
@@ -76,6 +77,31 @@ async fn all_events_are_followed_by_position_with_checkpoints() {
     assert_eq!(events(&mut messages, 1).await, [(6, 9)]);
     let mut messages = node.follow("/all?from=5", &[]).await;
     assert_eq!(events(&mut messages, 2).await, [(5, 12), (6, 9)]);
+}
+
+#[tokio::test]
+async fn a_query_is_followed_too() {
+    let node = Node::start().await;
+    let event = |kind: &str, tag: &str, n: u64| json!([{"type": kind, "tags": [tag], "data": n}]);
+    node.post("/streams/a-1", event("x", "one", 1)).await.json(StatusCode::CREATED);
+    node.post("/streams/a-1", event("x", "two", 2)).await.json(StatusCode::CREATED);
+    let query = json!({"items": [{"types": ["y"]}, {"tags": ["two"]}]}).to_string();
+    let request = Request::post("/query?follow=true").header("content-type", "application/json");
+    let mut messages = node.follow_by(request.body(Body::from(query)).expect("a request")).await;
+    assert_eq!(events(&mut messages, 1).await, [(1, 2)]);
+    assert_eq!(messages.message().await.0, "checkpoint");
+    caught_up(&mut messages).await;
+    node.post("/streams/a-1", event("x", "one", 3)).await.json(StatusCode::CREATED);
+    node.post("/streams/b-1", event("y", "one", 4)).await.json(StatusCode::CREATED);
+    // A checkpoint may stand before it, for what was looked at and not wanted.
+    let found = loop {
+        let (name, id, data) = messages.message().await;
+        if name.is_empty() {
+            break (id, data["data"].clone());
+        }
+        assert_eq!(name, "checkpoint");
+    };
+    assert_eq!(found, (Some(3), json!(4)));
 }
 
 #[tokio::test]

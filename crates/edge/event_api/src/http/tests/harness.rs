@@ -116,7 +116,10 @@ impl Node {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = request.body(Body::empty()).expect("a request");
+        self.follow_by(request.body(Body::empty()).expect("a request")).await
+    }
+
+    pub async fn follow_by(&self, request: Request<Body>) -> Messages {
         let answer = self.router.clone().oneshot(request).await.expect("a router always answers");
         assert_eq!(answer.status(), StatusCode::OK);
         assert_eq!(answer.headers()["content-type"], "text/event-stream");

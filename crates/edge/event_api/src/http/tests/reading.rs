@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use bytes::Bytes;
+use daybook_command::{AppendBatch, Command};
+use daybook_record::{BatchBuilder, Compression};
+use daybook_types::{PartitionId, PartitionIndex, TimestampMs};
 use serde_json::{Value, json};
 
 use super::harness::Node;
@@ -56,6 +60,42 @@ async fn an_event_comes_back_as_it_was_sent() {
     assert!(!has(2, "data") && !has(2, "data_base64") && !has(2, "metadata"));
     assert!(has(3, "data") && page["events"][3]["data"].is_null());
     assert_eq!(page["events"][4]["data"], json!([]));
+}
+
+#[tokio::test]
+async fn a_record_of_a_kafka_producer_is_an_event() {
+    let node = Node::start().await;
+    node.fill("order-1", 0, 1).await;
+    let topic = node.store.reader().catalog().topic("order").expect("the append made it").id;
+    let headers = [("content-type", Some(&b"application/json"[..])), ("ce_type", Some(b"placed")), ("null", None)];
+    let headers: Vec<_> =
+        headers.into_iter().map(|(name, value)| (name.into(), value.map(Bytes::from_static))).collect();
+    let mut batch = BatchBuilder::new(Compression::None);
+    batch.push(TimestampMs(1_700_000_000_123), Some(b"order-1"), Some(b"{\"a\":1}"), &headers);
+    // What says that it is JSON need not be, and most records say nothing.
+    batch.push(TimestampMs(1_700_000_000_123), Some(b"order-1"), Some(b"{\"a\":"), &headers[..1]);
+    batch.push(TimestampMs(1_700_000_000_123), Some(b"order-1"), Some(b"plain"), &[]);
+    batch.push(TimestampMs(1_700_000_000_123), None, Some(b"without a key"), &[]);
+    let partition = PartitionId { topic, index: PartitionIndex(0) };
+    let append = AppendBatch { partition, batch: batch.build().expect("it has records") };
+    node.store.door().propose(vec![Command::AppendBatch(append)]).await.expect("taken").await.expect("applied");
+
+    let page = node.page("/streams/order-1?from=1").await;
+    assert_eq!(numbers(&page, "version"), [1, 2, 3]);
+    let event = &page["events"][0];
+    assert_eq!((&event["type"], &event["data"]), (&"placed".into(), &json!({"a": 1})));
+    assert_eq!(
+        (&event["recorded"], &event["headers"]),
+        (&"2023-11-14T22:13:20.123Z".into(), &json!([{"name": "null"}]))
+    );
+    assert!(!event["id"].as_str().expect("text").is_empty());
+    assert_eq!((&page["events"][1]["data_base64"], &page["events"][1]["type"]), (&"eyJhIjo=".into(), &"record".into()));
+    assert_eq!(
+        (&page["events"][2]["data_base64"], &page["events"][2]["content_type"]),
+        (&"cGxhaW4=".into(), &"".into())
+    );
+    let page = node.page("/all?direction=backwards&limit=1").await;
+    assert_eq!((&page["events"][0]["stream"], &page["events"][0]["version"]), (&Value::Null, &Value::Null));
 }
 
 #[tokio::test]
