@@ -15,7 +15,7 @@ mod shard;
 mod status;
 mod storage;
 
-pub use posting::{Content, PartitionAppend, Posting};
+pub use posting::{Content, MoreOps, PartitionAppend, Posting};
 pub use shard::{Shard, ShardOptions, StartShardError};
 pub use status::{ShardStatus, StatusWatch};
 pub use storage::{OpenStorageError, Storage, StorageOptions};

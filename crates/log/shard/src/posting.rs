@@ -19,6 +19,9 @@ pub trait Posting: Send + Sync + 'static {
     fn take_content(&mut self) -> Content;
 }
 
+/// Changes of the index store that are made when it is their turn.
+pub type MoreOps = Box<dyn FnOnce(&Store) -> Result<Vec<Op>, KvError> + Send + Sync>;
+
 /// What a checkpoint writes.
 pub struct Content {
     /// Records for partition files, in offset order.
@@ -26,7 +29,7 @@ pub struct Content {
     /// Changes of the index store.
     pub ops: Vec<Op>,
     /// Makes further changes, on the checkpoint's thread: what takes long to write down.
-    pub more_ops: Box<dyn FnOnce(&Store) -> Result<Vec<Op>, KvError> + Send + Sync>,
+    pub more_ops: MoreOps,
     /// Partitions that exist no more.
     pub removed: Vec<PartitionId>,
     /// Called when files and index store hold all this and readers can find it there.
