@@ -7,8 +7,8 @@ use crate::name::SegmentName;
 
 /// Versions of the encoding; which one it is stands first. The second has generations, and is written only where there are any, so
 /// that a store in which nothing was ever rewritten stays readable for programs that know the first alone.
-const WITHOUT_GENERATIONS: u8 = 1;
-const WITH_GENERATIONS: u8 = 2;
+const PLAIN_VERSION: u8 = 1;
+const GENERATIONS_VERSION: u8 = 2;
 const HEAD_BYTES: usize = 1 + 4;
 const SEGMENT_BYTES: usize = 5 * 8;
 const GENERATION_BYTES: usize = 4;
@@ -37,7 +37,7 @@ pub struct SegmentEnds {
 /// Why bytes are no encoded [`FileEnds`].
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum EndsError {
-    #[error("file ends of version {version} can't be read, only up to {WITH_GENERATIONS}")]
+    #[error("file ends of version {version} can't be read, only up to {GENERATIONS_VERSION}")]
     Version { version: u8 },
     #[error("file ends of {segments} segments can't have {bytes} bytes")]
     Length { segments: u32, bytes: usize },
@@ -60,7 +60,7 @@ impl FileEnds {
     pub fn encode(&self) -> Vec<u8> {
         let has_generations = self.segments.iter().any(|segment| segment.generation > 0);
         let mut out = Vec::with_capacity(HEAD_BYTES + self.segments.len() * (SEGMENT_BYTES + GENERATION_BYTES));
-        out.push(if has_generations { WITH_GENERATIONS } else { WITHOUT_GENERATIONS });
+        out.push(if has_generations { GENERATIONS_VERSION } else { PLAIN_VERSION });
         out.extend((self.segments.len() as u32).to_be_bytes());
         for segment in &self.segments {
             out.extend(segment.base_offset.0.to_be_bytes());
@@ -79,8 +79,8 @@ impl FileEnds {
         let truncated = EndsError::Truncated { bytes: bytes.len() };
         let (&version, rest) = bytes.split_first().ok_or(truncated)?;
         let row_bytes = match version {
-            WITHOUT_GENERATIONS => SEGMENT_BYTES,
-            WITH_GENERATIONS => SEGMENT_BYTES + GENERATION_BYTES,
+            PLAIN_VERSION => SEGMENT_BYTES,
+            GENERATIONS_VERSION => SEGMENT_BYTES + GENERATION_BYTES,
             _ => return Err(EndsError::Version { version }),
         };
         let (count, rest) = rest.split_first_chunk().ok_or(truncated)?;

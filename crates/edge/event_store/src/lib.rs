@@ -8,6 +8,7 @@
 mod append;
 mod indexer;
 mod read;
+mod scavenge;
 mod store;
 mod subscribe;
 
@@ -19,5 +20,6 @@ pub use daybook_command::{ProposeError, SubscriptionMustBe, SubscriptionRefusal}
 pub use daybook_event::{NewEvent, StreamName, StreamSettings};
 pub use indexer::keep_indexing;
 pub use read::{AllFrom, Direction, Filter, Page, ReadError, Recorded, StreamFrom, StreamInfo, StreamPage};
+pub use scavenge::{SCAVENGE_BYTES_PER_SECOND_MAX, ScavengeReport, ScavengeState, StartScavengeError};
 pub use store::{EventStore, Options, Token};
 pub use subscribe::{FollowFrom, Followed, Subscription, Target};

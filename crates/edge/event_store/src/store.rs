@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use daybook_command::{
@@ -10,12 +11,15 @@ use daybook_command::{
 use daybook_read::Reader;
 use daybook_types::{Lsn, ShardId};
 
+use crate::scavenge::Scavenger;
+
 /// The event store of one shard. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct EventStore {
     pub(crate) door: Door,
     pub(crate) reader: Reader,
     pub(crate) options: Options,
+    pub(crate) scavenger: Arc<Scavenger>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +36,7 @@ impl Default for Options {
 
 impl EventStore {
     pub fn new(door: Door, reader: Reader, options: Options) -> Self {
-        Self { door, reader, options }
+        Self { door, reader, options, scavenger: Arc::default() }
     }
 
     /// The way in for commands of other kinds.

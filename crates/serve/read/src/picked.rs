@@ -3,6 +3,7 @@
 //! Whole batches are read; the last ones stay, since whoever reads a stream or `$all` mostly wants their neighbours next.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use daybook_record::{Record, batches, records};
@@ -27,8 +28,12 @@ pub struct RecordPicker<'a> {
 struct Picked {
     /// Records of the batch last looked into, ascending.
     records: Vec<Record>,
+    /// The offsets that batch spans; those without a record have none any more.
+    looked_into: Range<Offset>,
     /// Batches read and not looked into yet, with the offset after each.
     ahead: Vec<(Offset, Offset, Bytes)>,
+    /// The offsets that were read: those in no batch have none any more.
+    covered: Range<Offset>,
     /// The offset after the last record picked.
     expected: Option<Offset>,
 }
@@ -49,7 +54,13 @@ impl<'a> RecordPicker<'a> {
         if let Some(record) = picked.find(offset) {
             return Ok(Some(record));
         }
+        if picked.looked_into.contains(&offset) {
+            return Ok(None);
+        }
         if !picked.look_into(offset)? {
+            if picked.covered.contains(&offset) {
+                return Ok(None);
+            }
             let bytes_max = if is_run { RUN_BYTES } else { 1 };
             let fetched = match self.reader.read(partition, offset, bytes_max, true) {
                 Ok(fetched) => fetched,
@@ -57,6 +68,7 @@ impl<'a> RecordPicker<'a> {
                 Err(error) => return Err(error),
             };
             picked.ahead = split(&fetched.pieces)?;
+            picked.covered = offset..fetched.next_offset;
             picked.look_into(offset)?;
         }
         Ok(picked.find(offset))
@@ -72,8 +84,9 @@ impl Picked {
     /// Decodes the batch that holds `offset`, if it was read.
     fn look_into(&mut self, offset: Offset) -> Result<bool, ReadError> {
         let holds = |(base, next, _): &(Offset, Offset, Bytes)| *base <= offset && offset < *next;
-        let Some(at) = self.ahead.iter().position(holds) else { return Ok(false) };
-        self.records = records(&self.ahead[at].2)?.collect::<Result<_, _>>()?;
+        let Some((base, next, batch)) = self.ahead.iter().find(|batch| holds(batch)) else { return Ok(false) };
+        self.records = records(batch)?.collect::<Result<_, _>>()?;
+        self.looked_into = *base..*next;
         Ok(true)
     }
 }

@@ -74,6 +74,11 @@ impl Reader {
         self.posted.groups()
     }
 
+    /// The files of the partitions themselves, for whoever maintains them.
+    pub fn files(&self) -> &Arc<PartitionStore> {
+        &self.files
+    }
+
     /// The index of streams.
     pub fn streams(&self) -> &Arc<StreamIndex> {
         self.posted.streams()

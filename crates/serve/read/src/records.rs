@@ -131,10 +131,19 @@ impl Reader {
     /// The record with the largest timestamp, the first one if several have it. May read files.
     pub fn max_timestamp(&self, id: PartitionId) -> Result<Option<(Offset, TimestampMs)>, ReadError> {
         let log = self.posted.log(id).ok_or(ReadError::UnknownPartition { partition: id })?;
-        match log.look(|tail| tail.max_timestamp) {
-            Some((timestamp, _)) => self.offset_for_timestamp(id, timestamp),
-            None => Ok(None),
+        let Some((timestamp, _)) = log.look(|tail| tail.max_timestamp) else { return Ok(None) };
+        let found = self.offset_for_timestamp(id, timestamp)?;
+        if found.is_some() {
+            return Ok(found);
         }
+        // That record was scavenged: the latest of what is left, by files and by memory.
+        let in_files = self.files.get(id).map(|files| files.max_timestamp()).transpose()?.flatten();
+        let batches = log.look(|tail| tail.batches.iter().cloned().collect::<Vec<_>>());
+        let latest = batches.iter().map(|batch| batch.max_timestamp).max();
+        let in_memory = latest.map(|latest| first_at(&batches, Offset(0), latest)).transpose()?.flatten();
+        // The earlier one of equals.
+        let is_later = |memory: &(Offset, TimestampMs)| in_files.is_none_or(|(_, timestamp)| memory.1 > timestamp);
+        Ok(in_memory.filter(is_later).or(in_files))
     }
 
     fn read_files(&self, id: PartitionId, from: Offset, bytes_max: usize) -> Result<Option<FileSlice>, ReadError> {

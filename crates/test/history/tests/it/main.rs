@@ -1,5 +1,9 @@
 //! Histories with power cuts, restarts and checkpoints at random.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+
+mod scavenge;
+
 use daybook_history::{Acknowledged, Machine, Workload};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
