@@ -430,7 +430,7 @@ def persistent_all(store):
     group = store.category
     store.db.create_subscription_to_all(
         group, commit_position=begin, filter_include=[f"{store.category}-.*"], filter_by_stream_name=True)
-    consumer = store.keep(store.db.read_subscription_to_all(group, timeout=PATIENCE_S))
+    consumer = store.db.read_subscription_to_all(group, timeout=PATIENCE_S)
     other, others = store.filled(3)
     # It begins at the position, with its own event.
     got = take(consumer, 8)
@@ -438,6 +438,7 @@ def persistent_all(store):
     equal(ids(others), [each.id for each in got if each.stream_name == other], "in their order")
     for each in got:
         consumer.ack(each)
+    consumer.stop()
     store.db.delete_subscription(group)
 
 
