@@ -57,7 +57,7 @@ pub fn batch() -> Bytes {
 pub fn state_and_entry() -> (ShardState, Entry) {
     let mut state = ShardState::empty();
     let create = Entry { time: TimestampMs(1), commands: vec![create_topic()] };
-    state.apply(At { term: Term(1), lsn: Lsn(1) }, &create);
+    state.apply(At { term: Term(1), lsn: Lsn(1) }, &create).expect("a state without files reads none");
     let batch = batch();
     let commands = (0..PARTITIONS).map(|index| append(index, &batch)).collect();
     (state, Entry { time: TimestampMs(2), commands })
