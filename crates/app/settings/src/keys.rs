@@ -110,7 +110,7 @@ settings! {
         idle_timeout_ms: u64 = "600000" in 1000 ..= 2147483647;
     }
 
-    /// The HTTP door: health, readiness and metrics.
+    /// The HTTP door: the event store, health, readiness and metrics.
     http: HttpSettings {
         /// Address on which HTTP is served; port 0 picks a free one.
         listen: Address = "127.0.0.1:2113";
