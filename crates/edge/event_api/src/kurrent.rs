@@ -50,7 +50,7 @@ pub fn routes(store: EventStore, options: Options) -> Routes {
     let message_bytes_max = options.message_bytes_max();
     let streams = StreamsServer::new(streams::Service::new(store.clone(), options.clone()))
         .max_decoding_message_size(message_bytes_max);
-    let streams_v2 = StreamsServiceServer::new(streams_v2::Service::new(store, options.clone()))
+    let streams_v2 = StreamsServiceServer::new(streams_v2::Service::new(store.clone(), options.clone()))
         .max_decoding_message_size(message_bytes_max);
     let gossip = gossip::WithAuthority(GossipServer::new(gossip::Service::new(&options)));
     Routes::new(streams)
@@ -58,5 +58,5 @@ pub fn routes(store: EventStore, options: Options) -> Routes {
         .add_service(gossip)
         .add_service(ServerFeaturesServer::new(server_features::Service))
         .add_service(MonitoringServer::new(operator::Monitoring))
-        .add_service(OperationsServer::new(operator::Operations))
+        .add_service(OperationsServer::new(operator::Operations(store)))
 }

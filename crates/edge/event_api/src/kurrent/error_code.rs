@@ -39,6 +39,10 @@ pub(crate) fn wrong_expected_version(operation: &str, stream: &StreamName, expec
     )
 }
 
+pub(crate) fn scavenge_not_found(id: &str) -> Status {
+    exception(Code::NotFound, "Scavenge id was invalid.".to_owned(), "scavenge-not-found", &[("scavenge-id", id)])
+}
+
 pub(crate) fn append_too_large(bytes_max: usize) -> Status {
     exception(
         Code::InvalidArgument,

@@ -4,9 +4,11 @@ use daybook_event_api::kurrent::{Endpoint, Options, routes};
 use daybook_event_api::proto::event_store::client::Empty;
 use daybook_event_api::proto::event_store::client::gossip::gossip_client::GossipClient;
 use daybook_event_api::proto::event_store::client::gossip::member_info::VNodeState;
-use daybook_event_api::proto::event_store::client::operations::StartScavengeReq;
 use daybook_event_api::proto::event_store::client::operations::operations_client::OperationsClient;
+use daybook_event_api::proto::event_store::client::operations::scavenge_resp::ScavengeResult;
+use daybook_event_api::proto::event_store::client::operations::{StartScavengeReq, StopScavengeReq, stop_scavenge_req};
 use daybook_event_api::proto::event_store::client::server_features::server_features_client::ServerFeaturesClient;
+use daybook_event_store::ScavengeState;
 use tonic::Code;
 use tonic::codegen::http::Uri;
 
@@ -53,6 +55,20 @@ async fn the_calls_that_are_served_are_named() {
 async fn what_is_not_served_says_so() {
     let node = Node::start().await;
     let mut operations = OperationsClient::new(routes(node.store.clone(), Options::default()));
-    let refused = operations.start_scavenge(StartScavengeReq { options: None }).await.unwrap_err();
+    let refused = operations.merge_indexes(Empty {}).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unimplemented);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scavenge_is_begun_and_ended() {
+    let node = Node::start().await;
+    let mut operations = OperationsClient::new(routes(node.store.clone(), Options::default()));
+    let stop = |id: &str| StopScavengeReq { options: Some(stop_scavenge_req::Options { scavenge_id: id.to_owned() }) };
+    let refused = operations.stop_scavenge(stop("1")).await.unwrap_err();
+    assert_eq!(refused.code(), Code::NotFound);
+    assert_eq!(refused.metadata().get("exception").unwrap(), "scavenge-not-found");
+    let begun = operations.start_scavenge(StartScavengeReq { options: None }).await.unwrap().into_inner();
+    assert_eq!(begun.scavenge_result(), ScavengeResult::Started);
+    let report = node.store.scavenged().await.unwrap();
+    assert_eq!((report.id, report.state), (begun.scavenge_id, ScavengeState::Finished));
 }
