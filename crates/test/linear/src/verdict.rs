@@ -61,6 +61,8 @@ pub struct Summary {
     pub repeated: usize,
     pub refused: usize,
     pub unknown: usize,
+    /// Of those, by Kafka's clients, who don't ask again.
+    pub unknown_produced: usize,
     /// Of those, requests that are there.
     pub unknown_found: usize,
     pub looks: usize,
@@ -256,6 +258,7 @@ fn count(history: &History, standing: &Standing<'_>) -> Summary {
             Outcome::Produced { .. } => summary.produced += 1,
             Outcome::Unknown => {
                 summary.unknown += 1;
+                summary.unknown_produced += usize::from(history.requests[attempt.request as usize].by_kafka);
                 unknown.insert(attempt.request);
             }
             _ => summary.refused += 1,

@@ -107,6 +107,8 @@ pub async fn last_position(connection: &mut Connection, tag: &str) -> io::Result
     }
 }
 
+/// A server that is stopping takes no more reads either, which is no answer; anything else that wasn't asked for is a fault.
 pub fn unexpected(answer: &Answer) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("{} {}", answer.status, answer.body))
+    let kind = if answer.status == 503 { io::ErrorKind::ConnectionAborted } else { io::ErrorKind::InvalidData };
+    io::Error::new(kind, format!("{} {}", answer.status, answer.body))
 }

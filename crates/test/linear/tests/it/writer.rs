@@ -14,8 +14,6 @@ use crate::recorder::Recorder;
 use crate::{kafka, store};
 
 pub const CATEGORIES: [&str; 3] = ["order", "account", "cart"];
-/// Streams that many writers meet at.
-const HOT_STREAMS: usize = 16;
 /// Times that one request is sent.
 const ATTEMPTS_MAX: u32 = 10;
 
@@ -24,6 +22,8 @@ pub struct Shared {
     pub http: String,
     pub recorder: Recorder,
     pub streams: Vec<Seen>,
+    /// So many of them, the first, are those that many writers meet at.
+    pub hot_streams: usize,
     pub tags: Vec<Seen>,
     pub producers: Vec<FutureProducer>,
     /// Whether there is a server, which of them, and whether to go on.
@@ -295,7 +295,7 @@ impl Writer {
 
     fn next_stream(&mut self) -> usize {
         let count = self.shared.streams.len();
-        let among = if self.dice.random_bool(0.1) { HOT_STREAMS.min(count) } else { count };
+        let among = if self.dice.random_bool(0.1) { self.shared.hot_streams.min(count) } else { count };
         self.dice.random_range(0..among)
     }
 
