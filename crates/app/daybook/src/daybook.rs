@@ -325,6 +325,8 @@ impl Daybook {
 
     /// Serves what was accepted, writes a last checkpoint, so that the next start has nothing to replay, and gives the directory up.
     pub async fn close(mut self) {
+        // It has to end before another process may be given the directory.
+        self.store.stop_scavenge().await;
         if let Some(running) = self.running.take() {
             running.stop().await;
         }
@@ -351,9 +353,12 @@ impl Drop for Daybook {
     fn drop(&mut self) {
         let Some(running) = self.running.take() else { return };
         running.indexer.abort();
+        let store = self.store.clone();
         let end = move || {
             let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else { return };
             let Running { indexer: _, shard, data } = running;
+            runtime.block_on(store.stop_scavenge());
+            drop(store);
             runtime.block_on(shard.stop());
             drop(data);
         };

@@ -6,6 +6,7 @@ mod delete;
 mod event;
 mod list;
 mod read;
+mod scavenge;
 mod source;
 mod subscribe;
 #[cfg(test)]
@@ -37,6 +38,8 @@ enum StreamCommand {
     Delete(delete::DeleteArguments),
     /// List streams.
     List(list::ListArguments),
+    /// Give back the space of events that their streams keep no more.
+    Scavenge(scavenge::ScavengeArguments),
 }
 
 pub fn run(session: &Session, arguments: StreamArguments) -> anyhow::Result<()> {
@@ -57,5 +60,6 @@ pub fn run(session: &Session, arguments: StreamArguments) -> anyhow::Result<()> 
         }
         StreamCommand::Delete(arguments) => delete::run(session, &client, &arguments),
         StreamCommand::List(arguments) => list::run(session, &client, &arguments),
+        StreamCommand::Scavenge(arguments) => scavenge::run(session, &client, &arguments),
     }
 }

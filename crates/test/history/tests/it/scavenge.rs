@@ -509,3 +509,34 @@ async fn a_topic_without_streams_is_left_alone() {
     assert_eq!(shop.contents(), before);
     shop.running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_latest_record_is_another_one_after_it_went() {
+    let shop = Shop::open(1, Some(4 * 1024)).await;
+    let late = 4_000_000_000_000;
+    for round in 0..10 {
+        shop.write("order-kept", 1).await;
+        // Compressed to next to nothing, so others have to go with it.
+        shop.produce(partition(), Some("order-late"), late + round).await;
+        shop.write("order-late", 2).await;
+    }
+    shop.delete("order-late", DeleteKind::Soft).await;
+    let shop = shop.restart().await;
+    let latest = |shop: &Shop| {
+        let all = shop.contents();
+        let latest = all.values().map(|record| record.timestamp).max().unwrap();
+        let first = all.values().find(|record| record.timestamp == latest).unwrap();
+        (first.offset, first.timestamp)
+    };
+    let before = latest(&shop);
+    assert_eq!(before.1, TimestampMs(late + 9));
+    assert_eq!(shop.running.reader.max_timestamp(partition()).unwrap(), Some(before));
+    shop.scavenge().await;
+    let after = latest(&shop);
+    assert!(after.1 < TimestampMs(late));
+    assert_eq!(shop.running.reader.max_timestamp(partition()).unwrap(), Some(after));
+    // With something in memory, too, before files have it.
+    shop.produce(partition(), None, late - 1).await;
+    assert_eq!(shop.running.reader.max_timestamp(partition()).unwrap(), Some(latest(&shop)));
+    shop.running.stop().await;
+}
