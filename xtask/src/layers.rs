@@ -21,7 +21,9 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         let expected = format!("daybook-{}", one.folder.replace('_', "-"));
         // Where the bare name would sound like a part of the product: daybook-test-server.
         let for_tests = format!("daybook-test-{}", one.folder.replace('_', "-"));
-        if one.package != expected && !(one.layer == "test" && one.package == for_tests) {
+        // The library that others embed has the product's own name.
+        let is_product = one.package == "daybook" && one.folder == "daybook";
+        if one.package != expected && !(one.layer == "test" && one.package == for_tests) && !is_product {
             let message = format!("the package is named {}, its folder wants {expected}", one.package);
             findings.push(Finding::new(&manifest, 1, message));
         }

@@ -71,6 +71,12 @@ impl ShardState {
             self.streams.post(id.topic, id.index, appended.base_offset, &all[begin..end])?;
             begin = end;
         }
+        // All of it is there now.
+        for batch in &append.batches {
+            if let Some(partition) = self.partitions.get(&batch.partition) {
+                partition.log().wake();
+            }
+        }
         Ok(Ok(EventStreams::appended(&decided, first, all.len())))
     }
 
@@ -108,6 +114,7 @@ impl ShardState {
             self.streams.post(id.topic, id.index, base, &due)?;
         }
         self.streams.advance(id.topic, id.index, index.to, index.to >= end);
+        partition.log().wake();
         Ok(())
     }
 }

@@ -153,6 +153,7 @@ impl ShardState {
             let appended = partition.append(&append.batch, circumstances).map(|(appended, count)| {
                 if count > 0 {
                     self.changed.partitions.insert(id);
+                    partition.log().wake();
                 }
                 appended
             });
@@ -174,6 +175,7 @@ impl ShardState {
                 if self.streams.pending(id.topic, id.index).is_none() {
                     self.streams.post(id.topic, id.index, appended.base_offset, &facts)?;
                 }
+                partition.log().wake();
                 Ok(Ok(appended))
             }
             Err(refusal) => Ok(Err(refusal)),

@@ -96,12 +96,11 @@ impl PartitionLog {
             tail.max_timestamp = Some((batch.max_timestamp, batch.base_offset));
         }
         tail.batches.push_back(batch);
-        drop(tail);
-        self.wake();
     }
 
-    /// Wakes all who wait: there are new records, or the partition is gone.
-    pub(crate) fn wake(&self) {
+    /// Wakes all who wait: there are new records, or the partition is gone. Called when everything that is posted of the records is
+    /// there, so that nobody looks too early and then waits for the next ones.
+    pub fn wake(&self) {
         let waiting = std::mem::take(&mut *self.waiting.lock());
         for notify in waiting.iter().filter_map(Weak::upgrade) {
             notify.notify_one();

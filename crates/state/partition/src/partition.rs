@@ -89,7 +89,8 @@ impl Partition {
         &self.log
     }
 
-    /// Appends a batch, or says why not; a repeated batch is answered as the first time. Returns how many records came.
+    /// Appends a batch, or says why not; a repeated batch is answered as the first time. Returns how many records came. Whoever waits for
+    /// them is woken by `PartitionLog::wake`, which is the caller's to do.
     pub fn append(&mut self, batch: &Bytes, at: Circumstances) -> Result<(Appended, u64), AppendRefusal> {
         let header = BatchHeader::read(batch).map_err(|_| AppendRefusal::DamagedBatch)?;
         let (start, end) = self.log.look(|tail| (tail.start, tail.end));

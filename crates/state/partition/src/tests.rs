@@ -20,11 +20,7 @@ fn batch(producer: i64, epoch: i16, sequence: i32, count: usize) -> Bytes {
 }
 
 fn at(moment: u64) -> Circumstances {
-    Circumstances {
-        leader_epoch: LeaderEpoch(3),
-        time: TimestampMs(5_000 + moment as i64),
-        log_append_time: false,
-    }
+    Circumstances { leader_epoch: LeaderEpoch(3), time: TimestampMs(5_000 + moment as i64), log_append_time: false }
 }
 
 fn append(partition: &mut Partition, batch: &Bytes) -> Result<i64, AppendRefusal> {
@@ -149,6 +145,7 @@ async fn an_append_between_watch_and_wait_is_not_missed() {
     let appearance = Appearance::default();
     partition.log().watch(&appearance);
     append(&mut partition, &batch(-1, 0, 0, 1)).unwrap();
+    partition.log().wake();
     appearance.appeared().await;
 }
 
