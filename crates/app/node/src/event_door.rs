@@ -8,10 +8,9 @@ use daybook_event_store::EventStore;
 use daybook_types::ShardId;
 use tokio::sync::watch;
 
-/// Without a fallback, so that others can be merged with it. Persistent subscriptions run until the router is dropped.
-pub fn routes(store: &EventStore, stopping: &watch::Receiver<bool>) -> Router {
+/// Without a fallback, so that others can be merged with it.
+pub fn routes(store: &EventStore, subscriptions: Subscriptions, stopping: &watch::Receiver<bool>) -> Router {
     let kurrent_options = kurrent::Options { shutdown: Some(stopping.clone()), ..kurrent::Options::default() };
-    let subscriptions = Subscriptions::start(store.clone());
     let kurrent = kurrent::routes(store.clone(), kurrent_options.clone())
         .add_service(kurrent::persistent::server(subscriptions, kurrent_options));
     let umadb_options = umadb::Options { stopping: Some(stopping.clone()), ..umadb::Options::default() };

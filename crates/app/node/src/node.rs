@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use daybook::{DataDir, Daybook, SyncPolicy};
 use daybook_admin_api::{HttpPort, OperatorOptions, PortOptions, ShardView};
+use daybook_competing::Subscriptions;
 use daybook_group_coordinator::Coordinator;
 use daybook_settings::{Address, Settings, WalSync};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
@@ -23,6 +24,7 @@ pub struct Node {
     pub kafka: SocketAddr,
     pub http: SocketAddr,
     coordinator: Coordinator,
+    subscriptions: Subscriptions,
     engine: Daybook,
     doors: Vec<JoinHandle<()>>,
     stop: watch::Sender<bool>,
@@ -51,7 +53,9 @@ impl Node {
             .with_context(|| format!("can't listen for HTTP on {}", settings.http.listen))?;
         let shard_view = ShardView { status: engine.status(), wal_sync: wal_sync_name(settings.wal.sync) };
         let operator = OperatorOptions { shards: vec![shard_view], metrics: metrics.clone() };
-        let routes = daybook_admin_api::routes(operator).merge(event_door::routes(store, &stopped));
+        let subscriptions = Subscriptions::start(store.clone());
+        let routes =
+            daybook_admin_api::routes(operator).merge(event_door::routes(store, subscriptions.clone(), &stopped));
 
         let (kafka_addr, http_addr) = (kafka.local_addr(), http.local_addr());
         let until_stopped = |mut stopped: watch::Receiver<bool>| async move {
@@ -63,7 +67,7 @@ impl Node {
             tokio::spawn(http.run(routes, until_stopped(stopped.clone()))),
             tokio::spawn(keep_up_metrics(metrics, stopped)),
         ];
-        Ok(Self { kafka: kafka_addr, http: http_addr, coordinator, engine, doors, stop })
+        Ok(Self { kafka: kafka_addr, http: http_addr, coordinator, subscriptions, engine, doors, stop })
     }
 
     /// Closes the doors, serves what was accepted, writes a last checkpoint.
@@ -76,6 +80,8 @@ impl Node {
                 tracing::error!(%error, "a door's task failed");
             }
         }
+        // How far each has come is kept while the log still takes it.
+        self.subscriptions.close().await;
         self.engine.close().await;
     }
 }

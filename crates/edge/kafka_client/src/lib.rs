@@ -26,12 +26,12 @@ mod wire;
 
 pub use cluster::{Cluster, ClusterOptions};
 pub use configs::{ConfigChange, ConfigEntry, ConfigOrigin};
+pub use daybook_record::partition_of_key;
 pub use error::{ClientError, KafkaCode, WireError};
 pub use fetch::{FetchLimits, FetchPosition, FetchedPartition};
 pub use groups::{GroupDescription, GroupListing, GroupMember};
 pub use metadata::{Broker, ClusterView, PartitionView, TopicView};
 pub use offsets::{CommittedOffset, FoundOffset, OffsetQuery, TopicPartition};
-pub use daybook_record::partition_of_key;
 pub use produce::{Acks, PartitionBatch, ProducedPartition, ProducerIdentity};
 pub use topics::NewTopic;
 pub use versions::VersionTable;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use daybook_catalog::{TimestampKind, Topic};
 use daybook_command::{AppendEvents, EventsAppended, EventsRefusal, IndexRecords};
 use daybook_event::Facts;
-use daybook_event_stream::{Decision, EventStreams};
+use daybook_event_stream::{Decision, EventStreams, PostedBatch};
 use daybook_kv::KvError;
 use daybook_partition::Circumstances;
 use daybook_record::records;
@@ -55,7 +55,7 @@ impl ShardState {
             Decision::Repeat(answer) => return Ok(Ok(answer)),
             Decision::Refuse(refusal) => return Ok(Err(refusal)),
         };
-        let first = *self.streams.index().end().borrow();
+        let mut posted = Vec::with_capacity(append.batches.len());
         let mut begin = 0;
         for (batch, end) in append.batches.iter().zip(ends) {
             let id = batch.partition;
@@ -68,9 +68,11 @@ impl ShardState {
                 return Ok(Err(EventsRefusal::DamagedBatch));
             };
             self.changed.partitions.insert(id);
-            self.streams.post(id.topic, id.index, appended.base_offset, &all[begin..end])?;
+            let facts = &all[begin..end];
+            posted.push(PostedBatch { topic: id.topic, partition: id.index, base: appended.base_offset, facts });
             begin = end;
         }
+        let first = self.streams.post(&posted)?;
         // All of it is there now.
         for batch in &append.batches {
             if let Some(partition) = self.partitions.get(&batch.partition) {
@@ -111,7 +113,7 @@ impl ShardState {
             let base = header.base_offset;
             let due: Vec<(i64, Facts)> =
                 facts.into_iter().filter(|(delta, _)| Offset(base.0 + delta) >= index.from).collect();
-            self.streams.post(id.topic, id.index, base, &due)?;
+            self.streams.post(&[PostedBatch { topic: id.topic, partition: id.index, base, facts: &due }])?;
         }
         self.streams.advance(id.topic, id.index, index.to, index.to >= end);
         partition.log().wake();

@@ -7,7 +7,7 @@ use daybook_catalog::{Catalog, Topic};
 use daybook_command::{
     AppendBatch, AppendRefusal, Appended, Command, Entry, Outcome, ProducerIdAllocated, TopicRefusal,
 };
-use daybook_event_stream::EventStreams;
+use daybook_event_stream::{EventStreams, PostedBatch};
 use daybook_kv::KvError;
 use daybook_partition::Partition;
 use daybook_shard::{At, Content, Posting};
@@ -173,7 +173,8 @@ impl ShardState {
                 self.changed.partitions.insert(id);
                 // Where the index is being built, what comes later waits for what came before.
                 if self.streams.pending(id.topic, id.index).is_none() {
-                    self.streams.post(id.topic, id.index, appended.base_offset, &facts)?;
+                    let base = appended.base_offset;
+                    self.streams.post(&[PostedBatch { topic: id.topic, partition: id.index, base, facts: &facts }])?;
                 }
                 partition.log().wake();
                 Ok(Ok(appended))

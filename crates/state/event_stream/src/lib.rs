@@ -20,7 +20,7 @@ pub use decide::IDEMPOTENCE_WINDOW;
 pub use index::{Located, StreamIndex};
 pub use lookup::{Order, ReadLimit};
 pub use stored::{Place, StoredStreamError, Stream, StreamId};
-pub use streams::{Decided, Decision, EventStreams, FrozenIndex, Posted, RestoreError};
+pub use streams::{Decided, Decision, EventStreams, FrozenIndex, PostedBatch, RestoreError};
 pub use topics::{EventTopic, TopicNumber};
 
 #[cfg(test)]

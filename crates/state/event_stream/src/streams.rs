@@ -45,10 +45,15 @@ struct Counters {
     contents: u64,
 }
 
-/// What was posted of one batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Posted {
-    pub first_position: Position,
+/// A batch that the log took.
+#[derive(Clone, Copy, Debug)]
+pub struct PostedBatch<'a> {
+    pub topic: TopicId,
+    pub partition: PartitionIndex,
+    /// The offset that its first record got.
+    pub base: Offset,
+    /// Its records, each with its distance from the first.
+    pub facts: &'a [(i64, Facts)],
 }
 
 #[derive(Debug, Error)]
@@ -327,25 +332,22 @@ impl EventStreams {
         Ok(Ok(()))
     }
 
-    /// Posts the records of a batch whose first one got `base`. `facts` with the distance of each from it.
-    pub fn post(
-        &mut self,
-        topic: TopicId,
-        partition: PartitionIndex,
-        base: Offset,
-        facts: &[(i64, Facts)],
-    ) -> Result<Option<Posted>, KvError> {
-        let Some(number) = self.index.topics.read().get(topic).map(|topic| topic.number) else { return Ok(None) };
-        let first_position = self.counters.next_position;
+    /// Posts batches of records, all at once: no reader sees some of them without the others. Those of topics without an index are
+    /// left out. Returns the position of the first record.
+    pub fn post(&mut self, batches: &[PostedBatch<'_>]) -> Result<Position, KvError> {
+        let first = self.counters.next_position;
         let index = Arc::clone(&self.index);
         let mut memory = index.memory.write();
-        for (delta, fact) in facts {
-            let offset = Offset(base.0 + delta);
-            self.post_one(&mut memory, number, partition, offset, fact)?;
+        for batch in batches {
+            let Some(number) = index.topics.read().get(batch.topic).map(|topic| topic.number) else { continue };
+            for (delta, fact) in batch.facts {
+                let offset = Offset(batch.base.0 + delta);
+                self.post_one(&mut memory, number, batch.partition, offset, fact)?;
+            }
         }
         drop(memory);
-        self.index.end.send_replace(self.counters.next_position);
-        Ok(Some(Posted { first_position }))
+        index.end.send_replace(self.counters.next_position);
+        Ok(first)
     }
 
     fn post_one(

@@ -7,6 +7,9 @@
 //! - every acknowledged event stands once in its stream, in `$all` and in its topic; nothing refused stands anywhere; what got no
 //!   answer stands whole, once, or not at all.
 
+// A violation tells all that whoever reads it needs, and there is at most one a run.
+#![allow(clippy::result_large_err)]
+
 mod history;
 mod lanes;
 mod places;

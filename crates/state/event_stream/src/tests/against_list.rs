@@ -12,7 +12,7 @@ use daybook_types::{Offset, PartitionIndex, Position, StreamVersion, TopicId};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::streams::{EventStreams, FrozenIndex};
+use crate::streams::{EventStreams, FrozenIndex, PostedBatch};
 use crate::{Order, Place};
 
 const PARTITIONS: i32 = 3;
@@ -114,7 +114,8 @@ impl Bed {
             self.list.push(Listed { stream, event_type: *event_type, tags: tags.clone(), partition, offset });
         }
         self.ends.insert(partition, Offset(base.0 + events.len() as i64));
-        self.streams.post(self.topic, PartitionIndex(partition), base, &facts).expect("the store can be read");
+        let batch = PostedBatch { topic: self.topic, partition: PartitionIndex(partition), base, facts: &facts };
+        self.streams.post(&[batch]).expect("the store can be read");
     }
 
     fn publish(&mut self) {

@@ -132,8 +132,14 @@ impl Follower {
             },
             // What programs read is events only.
             _ if self.is_json => Ok(()),
-            "caught-up" => Ok(eprintln!("caught up; waiting for more")),
-            "fell-behind" => Ok(eprintln!("fell behind; reading what was missed")),
+            "caught-up" => {
+                eprintln!("caught up; waiting for more");
+                Ok(())
+            }
+            "fell-behind" => {
+                eprintln!("fell behind; reading what was missed");
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

@@ -21,14 +21,17 @@ const REPLAY_PAGE_MAX: usize = 100;
 const RETRY_MIN: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(10);
 
+/// Parked events with their numbers, and where the next page begins.
+pub(super) type ReplayPage = Result<(Vec<(u64, Option<Item>)>, u64), ReadError>;
+
 /// The end of a job.
 pub(super) enum Done {
     Parked(ItemId),
     Kept(Lane, u64),
-    Followed(u64, Result<Item, ReadError>),
+    Followed(u64, Box<Result<Item, ReadError>>),
     /// Where the parked begin and end.
     ReplayRange(Option<u64>, oneshot::Sender<Result<(), ManageError>>, Result<(u64, u64), ReadError>),
-    ReplayPage(Result<(Vec<(u64, Option<Item>)>, u64), ReadError>),
+    ReplayPage(ReplayPage),
     Nothing,
     /// The store is closed.
     StoreClosed,
@@ -55,7 +58,7 @@ impl Task {
         } else if self.definition.settings.resolve_links && is_link(&event) {
             self.is_following_link = true;
             let store = self.store.clone();
-            self.jobs.push(Box::pin(async move { Done::Followed(number, follow(&store, *event).await) }));
+            self.jobs.push(Box::pin(async move { Done::Followed(number, Box::new(follow(&store, *event).await)) }));
         } else {
             self.take_in(ItemId::main(number), Item { event: Some(*event), link: None });
         }
@@ -161,7 +164,7 @@ impl Task {
             }
             Done::Followed(number, item) => {
                 self.is_following_link = false;
-                match item {
+                match *item {
                     Ok(item) => self.take_in(ItemId::main(number), item),
                     // The link is read again with what comes after it.
                     Err(error) => self.reopen_source_later(&error),
@@ -202,7 +205,7 @@ impl Task {
         }
     }
 
-    fn on_replay_page(&mut self, page: Result<(Vec<(u64, Option<Item>)>, u64), ReadError>) {
+    fn on_replay_page(&mut self, page: ReplayPage) {
         self.is_reading_parked = false;
         match page {
             // Nothing there and nothing further on: it can't be what was asked for, and would be asked for again for ever.

@@ -176,9 +176,9 @@ fn an_id_that_stands_twice_means_the_older_one() {
     held.add(id, ItemId::main(1), |_| true);
     held.add(id, ItemId::main(5), |_| true);
     held.add(id, ItemId::main(5), |_| true);
-    assert_eq!(held.take(&[message.clone()]).unwrap(), [ItemId::main(1)]);
-    assert_eq!(held.take(&[message.clone()]).unwrap(), [ItemId::main(5)]);
-    assert_eq!(held.take(&[message.clone()]).unwrap(), []);
+    assert_eq!(held.take(std::slice::from_ref(&message)).unwrap(), [ItemId::main(1)]);
+    assert_eq!(held.take(std::slice::from_ref(&message)).unwrap(), [ItemId::main(5)]);
+    assert_eq!(held.take(std::slice::from_ref(&message)).unwrap(), []);
     // What it lost meanwhile is not meant.
     held.add(id, ItemId::main(6), |_| true);
     held.add(id, ItemId::main(7), |item| item != ItemId::main(6));
