@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::future::{Future, pending};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -45,7 +45,6 @@ pub(crate) struct Session {
     in_flight_bytes: usize,
     /// When the peer last sent or took something.
     active: Instant,
-    patience: Patience,
 }
 
 struct InFlight {
@@ -59,8 +58,7 @@ impl Session {
     pub fn new(stream: TcpStream, peer: SocketAddr, broker: SharedBroker) -> Self {
         let frames = FrameReader::new(broker.options.request_bytes_max);
         let in_flight = VecDeque::new();
-        let patience = Patience::default();
-        Self { stream, peer, broker, frames, in_flight, in_flight_bytes: 0, active: Instant::now(), patience }
+        Self { stream, peer, broker, frames, in_flight, in_flight_bytes: 0, active: Instant::now() }
     }
 
     /// Serves until either side ends it.
@@ -148,33 +146,7 @@ impl Session {
             waiting.proposed(self.while_answering(broker.door.propose(commands)).await?);
         }
         self.in_flight.push_back(InFlight { head, bytes, read_at, waiting });
-        self.await_alone().await
-    }
-
-    /// The answer to a request that is alone in the whole broker comes about as soon as a thread could be put to sleep and woken, so
-    /// it is waited for awake. Two wake-ups are most of what a lone writer waits for besides the disk.
-    async fn await_alone(&mut self) -> Result<(), End> {
-        if self.in_flight.len() != 1 || !self.broker.door.is_alone() || !self.patience.is_due() {
-            return Ok(());
-        }
-        let begin = Instant::now();
-        let mut look_at = AWAKE_LOOK;
-        loop {
-            if let Some(produced) = first_answer(&mut self.in_flight).now_or_never() {
-                self.patience.is_rewarded();
-                return self.answer_produced(produced).await;
-            }
-            let waited = begin.elapsed();
-            if waited >= look_at {
-                look_at += AWAKE_LOOK;
-                // A client that sends the next request before it has this one's answer wants to be read, not waited for.
-                if waited >= AWAKE_MAX || has_sent(&self.stream) {
-                    self.patience.is_disappointed();
-                    return Ok(());
-                }
-            }
-            std::hint::spin_loop();
-        }
+        Ok(())
     }
 
     /// Handles a request that is alone. Gives up when the peer has gone: nobody would read the answer.
@@ -252,34 +224,6 @@ impl Session {
     }
 }
 
-/// Longest that a session waits awake. A disk that takes longer makes up for the wake-ups.
-const AWAKE_MAX: Duration = Duration::from_micros(400);
-/// How often it looks whether the peer has sent more meanwhile.
-const AWAKE_LOOK: Duration = Duration::from_micros(25);
-/// Requests that are not waited for awake after one was in vain.
-const RESIGNED_REQUESTS: u32 = 64;
-
-/// Whether waiting awake has been worth it lately.
-#[derive(Default)]
-struct Patience {
-    resigned: u32,
-}
-
-impl Patience {
-    fn is_due(&mut self) -> bool {
-        self.resigned = self.resigned.saturating_sub(1);
-        self.resigned == 0
-    }
-
-    fn is_rewarded(&mut self) {
-        self.resigned = 0;
-    }
-
-    fn is_disappointed(&mut self) {
-        self.resigned = RESIGNED_REQUESTS;
-    }
-}
-
 /// Whether another request may be read. The first may be larger than all the room.
 fn has_room(broker: &SharedBroker, in_flight: &VecDeque<InFlight>, in_flight_bytes: usize) -> bool {
     in_flight.is_empty()
@@ -299,11 +243,6 @@ async fn first_answer(in_flight: &mut VecDeque<InFlight>) -> Produced {
 async fn stopped(stopping: &mut watch::Receiver<bool>) {
     // An error means that the server is gone, which comes to the same.
     let _ = stopping.wait_for(|stopping| *stopping).await;
-}
-
-/// Whether something waits to be read.
-fn has_sent(stream: &TcpStream) -> bool {
-    rustix::net::recv(stream, &mut [0u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok()
 }
 
 /// Resolves when the peer has closed the connection. If it sent more requests first, that can't be seen, and isn't looked for.

@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use daybook_types::{FaultKind, Lsn};
@@ -37,8 +36,6 @@ pub struct Door {
     proposals: mpsc::Sender<Proposal>,
     room: Arc<Semaphore>,
     room_bytes: usize,
-    /// Proposals between acceptance and answer.
-    under_way: Arc<AtomicUsize>,
 }
 
 /// The shard's end of the door.
@@ -54,24 +51,6 @@ pub struct Proposal {
     pub bytes: usize,
     pub answer: oneshot::Sender<Result<Applied, ProposeError>>,
     room: OwnedSemaphorePermit,
-    under_way: UnderWay,
-}
-
-/// Counts a proposal until it is dropped.
-#[derive(Debug)]
-struct UnderWay(Arc<AtomicUsize>);
-
-impl UnderWay {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(count))
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// The answer to a proposal: one outcome a command.
@@ -117,8 +96,7 @@ impl Door {
     pub fn new(in_flight_bytes_max: usize) -> (Self, Inbox) {
         let (sender, receiver) = mpsc::channel(PROPOSALS_WAITING_MAX);
         let room_bytes = in_flight_bytes_max.min(Semaphore::MAX_PERMITS).min(u32::MAX as usize);
-        let room = Arc::new(Semaphore::new(room_bytes));
-        let door = Self { proposals: sender, room, room_bytes, under_way: Arc::default() };
+        let door = Self { proposals: sender, room: Arc::new(Semaphore::new(room_bytes)), room_bytes };
         (door, Inbox { proposals: receiver })
     }
 
@@ -130,24 +108,18 @@ impl Door {
         let permits = u32::try_from(bytes.min(self.room_bytes)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.room).acquire_many_owned(permits).await.map_err(|_| ProposeError::Closed)?;
         let (sender, receiver) = oneshot::channel();
-        let under_way = UnderWay::new(&self.under_way);
-        let proposal = Proposal { commands, bytes, answer: sender, room, under_way };
+        let proposal = Proposal { commands, bytes, answer: sender, room };
         self.proposals.send(proposal).await.map_err(|_| ProposeError::Closed)?;
         Ok(Pending { answer: receiver })
-    }
-
-    /// Whether at most one proposal is under way in the whole shard.
-    pub fn is_alone(&self) -> bool {
-        self.under_way.load(Ordering::Relaxed) <= 1
     }
 }
 
 impl Proposal {
     /// Takes the commands; what remains answers the caller and then makes room for others.
     pub fn split(self) -> (Vec<Command>, Waiter) {
-        let Self { commands, bytes: _, answer, room, under_way } = self;
+        let Self { commands, bytes: _, answer, room } = self;
         let count = commands.len();
-        (commands, Waiter { count, answer, _room: room, _under_way: under_way })
+        (commands, Waiter { count, answer, _room: room })
     }
 }
 
@@ -158,7 +130,6 @@ pub struct Waiter {
     pub count: usize,
     answer: oneshot::Sender<Result<Applied, ProposeError>>,
     _room: OwnedSemaphorePermit,
-    _under_way: UnderWay,
 }
 
 impl Waiter {

@@ -20,8 +20,6 @@ use crate::status::ShardStatus;
 
 /// How often the WAL's growth is looked at when nothing lands.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// Longest that the shard waits awake for the next proposal.
-const LULL_AWAKE_MAX: Duration = Duration::from_micros(200);
 /// A checkpoint comes this soon where files were rewritten: until it does, what they replace takes its space too.
 const REWRITTEN_INTERVAL: Duration = Duration::from_secs(1);
 /// While a checkpoint runs, the WAL may grow to this many times the size that asks for one; then writers wait.
@@ -47,32 +45,6 @@ struct Gathering {
     commands: Vec<Command>,
     waiters: Vec<Waiter>,
     bytes: usize,
-}
-
-/// The time between an answer and the next proposal, when nothing else is under way.
-#[derive(Default)]
-struct Lull {
-    since: Option<std::time::Instant>,
-    is_short: bool,
-}
-
-impl Lull {
-    fn begins(&mut self, is_idle: bool) {
-        self.since = is_idle.then(std::time::Instant::now);
-    }
-
-    fn is_over(&mut self, is_idle: bool) {
-        self.is_short = is_idle && self.since.take().is_some_and(|since| since.elapsed() < LULL_AWAKE_MAX);
-    }
-
-    /// Whether it is worth waiting awake.
-    fn is_short(&self) -> bool {
-        self.is_short
-    }
-
-    fn was_long(&mut self) {
-        self.is_short = false;
-    }
 }
 
 /// When the next checkpoint is due.
@@ -102,7 +74,6 @@ impl<P: Posting> Proposer<P> {
         let mut time = TimestampMs(0);
         let mut checkpoint = CheckpointClock { running_to: None, last: Instant::now() };
         let mut look_at = Instant::now();
-        let mut lull = Lull::default();
         // A proposal that did not fit the entry before it.
         let mut left_over: Option<Proposal> = None;
         loop {
@@ -113,22 +84,13 @@ impl<P: Posting> Proposer<P> {
                 self.propose(&mut gathering, time, &flight).await?;
                 continue;
             }
-            if flight.is_empty() && gathering.is_empty() && left_over.is_none() && lull.is_short() {
-                left_over = self.await_awake(&mut lull);
-                if left_over.is_some() {
-                    continue;
-                }
-            }
             let may_gather = left_over.is_none() && gathering.bytes < ENTRY_BYTES_MAX;
             tokio::select! {
                 biased;
                 () = self.stop.told() => break,
-                () = flight.landed() => lull.begins(flight.is_empty()),
+                () = flight.landed() => {}
                 proposal = self.inbox.proposals.recv(), if may_gather => match proposal {
-                    Some(proposal) => {
-                        lull.is_over(flight.is_empty());
-                        gathering.add(proposal);
-                    }
+                    Some(proposal) => gathering.add(proposal),
                     None => break,
                 },
                 written = checkpointed(&self.consensus, checkpoint.running_to) => written?,
@@ -152,19 +114,6 @@ impl<P: Posting> Proposer<P> {
                 }
             }
         }
-    }
-
-    /// Waits awake for the next proposal of a lone writer, which comes about as soon as this thread could be put to sleep and woken.
-    fn await_awake(&mut self, lull: &mut Lull) -> Option<Proposal> {
-        let begin = std::time::Instant::now();
-        while begin.elapsed() < LULL_AWAKE_MAX {
-            if let Ok(proposal) = self.inbox.proposals.try_recv() {
-                return Some(proposal);
-            }
-            std::hint::spin_loop();
-        }
-        lull.was_long();
-        None
     }
 
     async fn propose(&self, gathering: &mut Gathering, time: TimestampMs, flight: &Arc<Flight>) -> Result<(), Stopped> {
