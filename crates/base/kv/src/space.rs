@@ -12,6 +12,10 @@ pub enum Space {
     Producers,
     Groups,
     Subscriptions,
+    /// What share groups have kept of partitions.
+    ShareGroups,
+    /// Configs of groups.
+    GroupConfigs,
     /// Event topics: their numbers and how far their index is.
     EventTopics,
     /// Streams by topic and name.
@@ -25,13 +29,15 @@ pub enum Space {
 }
 
 impl Space {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Meta,
         Self::Topics,
         Self::Partitions,
         Self::Producers,
         Self::Groups,
         Self::Subscriptions,
+        Self::ShareGroups,
+        Self::GroupConfigs,
         Self::EventTopics,
         Self::Streams,
         Self::Versions,
@@ -57,6 +63,8 @@ impl Space {
             Self::Versions => 9,
             Self::Positions => 10,
             Self::Terms => 11,
+            Self::ShareGroups => 20,
+            Self::GroupConfigs => 21,
         }
     }
 }
@@ -70,6 +78,8 @@ impl fmt::Display for Space {
             Self::Producers => "producers",
             Self::Groups => "groups",
             Self::Subscriptions => "subscriptions",
+            Self::ShareGroups => "share groups",
+            Self::GroupConfigs => "group configs",
             Self::EventTopics => "event topics",
             Self::Streams => "streams",
             Self::Versions => "versions",

@@ -5,9 +5,10 @@ use daybook_types::TimestampMs;
 
 use crate::encoding::{DecodeError, Reader, Writer};
 use crate::{
-    AllocateProducerId, AlterTopicConfigs, AppendBatch, AppendEvents, AppendRefusal, Appended, CommitOffsets,
-    CreatePartitions, CreateTopic, DeleteGroup, DeleteOffsets, DeleteSubscription, DeleteTopic, EventsAppended,
-    EventsRefusal, GroupRefusal, IndexRecords, ProducerIdAllocated, PutSubscription, SubscriptionRefusal, TopicRefusal,
+    AllocateProducerId, AlterGroupConfigs, AlterTopicConfigs, AppendBatch, AppendEvents, AppendRefusal, Appended,
+    CommitOffsets, CreatePartitions, CreateTopic, DeleteGroup, DeleteOffsets, DeleteShareState, DeleteSubscription,
+    DeleteTopic, EventsAppended, EventsRefusal, GroupRefusal, IndexRecords, ProducerIdAllocated, PutSharePartition,
+    PutSubscription, ShareRefusal, SubscriptionRefusal, TopicRefusal,
 };
 
 const FORMAT_VERSION: u8 = 1;
@@ -36,6 +37,9 @@ pub enum Command {
     IndexRecords(IndexRecords),
     PutSubscription(PutSubscription),
     DeleteSubscription(DeleteSubscription),
+    PutSharePartition(PutSharePartition),
+    DeleteShareState(DeleteShareState),
+    AlterGroupConfigs(AlterGroupConfigs),
 }
 
 /// What apply decided about a command: the same variant as the command's.
@@ -54,6 +58,9 @@ pub enum Outcome {
     IndexRecords,
     PutSubscription(Result<(), SubscriptionRefusal>),
     DeleteSubscription(Result<(), SubscriptionRefusal>),
+    PutSharePartition(Result<(), ShareRefusal>),
+    DeleteShareState(Result<(), ShareRefusal>),
+    AlterGroupConfigs,
 }
 
 impl Command {
@@ -72,6 +79,9 @@ impl Command {
             Self::IndexRecords(_) => 11,
             Self::PutSubscription(_) => 12,
             Self::DeleteSubscription(_) => 13,
+            Self::PutSharePartition(_) => 27,
+            Self::DeleteShareState(_) => 28,
+            Self::AlterGroupConfigs(_) => 29,
         }
     }
 
@@ -91,6 +101,9 @@ impl Command {
             Self::IndexRecords(_) => "index_records",
             Self::PutSubscription(_) => "put_subscription",
             Self::DeleteSubscription(_) => "delete_subscription",
+            Self::PutSharePartition(_) => "put_share_partition",
+            Self::DeleteShareState(_) => "delete_share_state",
+            Self::AlterGroupConfigs(_) => "alter_group_configs",
         }
     }
 
@@ -114,6 +127,9 @@ impl Command {
                 Self::IndexRecords(index) => index.batch.len() + IndexRecords::HEAD_BYTES,
                 Self::PutSubscription(put) => put.name.len() + put.body.len(),
                 Self::DeleteSubscription(delete) => delete.name.len(),
+                Self::PutSharePartition(put) => put.bytes(),
+                Self::DeleteShareState(delete) => delete.bytes(),
+                Self::AlterGroupConfigs(alter) => alter.bytes(),
                 Self::DeleteTopic(_)
                 | Self::CreatePartitions(_)
                 | Self::AllocateProducerId(_)
@@ -146,6 +162,9 @@ impl Command {
             Self::DeleteOffsets(command) => command.write(&mut body),
             Self::PutSubscription(command) => command.write(&mut body),
             Self::DeleteSubscription(command) => command.write(&mut body),
+            Self::PutSharePartition(command) => command.write(&mut body),
+            Self::DeleteShareState(command) => command.write(&mut body),
+            Self::AlterGroupConfigs(command) => command.write(&mut body),
         }
         out.sized(body.len(), |out| body.finish().iter().for_each(|part| out.raw(part)));
     }
@@ -166,6 +185,9 @@ impl Command {
             11 => Self::IndexRecords(IndexRecords::read(from)?),
             12 => Self::PutSubscription(PutSubscription::read(from)?),
             13 => Self::DeleteSubscription(DeleteSubscription::read(from)?),
+            27 => Self::PutSharePartition(PutSharePartition::read(from)?),
+            28 => Self::DeleteShareState(DeleteShareState::read(from)?),
+            29 => Self::AlterGroupConfigs(AlterGroupConfigs::read(from)?),
             _ => return Err(DecodeError::UnknownTag { tag }),
         };
         if from.is_at_end() { Ok(command) } else { Err(DecodeError::Malformed) }

@@ -11,6 +11,7 @@ mod entry;
 mod events;
 mod offsets;
 mod producer;
+mod share;
 mod subscription;
 mod topic;
 
@@ -24,5 +25,6 @@ pub use events::{
 };
 pub use offsets::{CommitOffsets, CommittedOffset, DeleteGroup, DeleteOffsets, GroupRefusal, OffsetToCommit};
 pub use producer::{AllocateProducerId, ProducerIdAllocated};
+pub use share::{AlterGroupConfigs, DeleteShareState, PutSharePartition, SharePartitionState, ShareRefusal, ShareRun};
 pub use subscription::{DeleteSubscription, PutSubscription, SubscriptionMustBe, SubscriptionRefusal};
 pub use topic::{AlterTopicConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicRefusal};

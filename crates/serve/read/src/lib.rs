@@ -8,9 +8,10 @@ mod reader;
 mod records;
 mod watch;
 
-pub use daybook_consumer_group::GroupOffsets;
+pub use daybook_consumer_group::{ConfigsOfGroup, GroupOffsets};
 pub use daybook_event_stream::{Located, Order, Place, Stream, StreamIndex};
 pub use daybook_segment::FileSlice;
+pub use daybook_share_group::SharePartitions;
 pub use picked::RecordPicker;
 pub use reader::{PartitionEnds, Reader};
 pub use records::{Fetched, Piece, ReadError};

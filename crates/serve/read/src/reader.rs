@@ -5,9 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use daybook_apply::Posted;
 use daybook_catalog::Catalog;
-use daybook_consumer_group::GroupOffsets;
+use daybook_command::SharePartitionState;
+use daybook_consumer_group::{ConfigsOfGroup, GroupOffsets};
 use daybook_event_stream::StreamIndex;
 use daybook_segment::PartitionStore;
+use daybook_share_group::SharePartitions;
 use daybook_types::{GroupId, LeaderEpoch, Lsn, Offset, PartitionId};
 
 use crate::watch::Watch;
@@ -72,6 +74,31 @@ impl Reader {
     /// Every group that has committed something, with its protocol type.
     pub fn groups(&self) -> Vec<(GroupId, String)> {
         self.posted.groups()
+    }
+
+    /// What a share group has kept of a partition.
+    pub fn share_partition(&self, group: &GroupId, partition: PartitionId) -> Option<SharePartitionState> {
+        self.posted.share_partition(group, partition)
+    }
+
+    /// What a share group has kept, by partition.
+    pub fn share_group(&self, group: &GroupId) -> Option<SharePartitions> {
+        self.posted.share_group(group)
+    }
+
+    /// Every share group that has kept something.
+    pub fn share_groups(&self) -> Vec<GroupId> {
+        self.posted.share_groups()
+    }
+
+    /// The configs that were set for a group, of any kind.
+    pub fn group_configs(&self, group: &GroupId) -> ConfigsOfGroup {
+        self.posted.group_configs(group)
+    }
+
+    /// The groups that have configs.
+    pub fn groups_with_configs(&self) -> Vec<GroupId> {
+        self.posted.groups_with_configs()
     }
 
     /// The files of the partitions themselves, for whoever maintains them.

@@ -1,20 +1,23 @@
 //! What a checkpoint keeps of the state, and how the state comes back from it.
 //!
 //! Keys (disk format): topics by id; partitions by id and a zero byte; producers by partition and producer id; committed
-//! offsets by group name, a zero byte, and partition; subscriptions by name; counters under `state`.
+//! offsets and share-partitions by group name, a zero byte, and partition; subscriptions and configs of groups by name; counters under `state`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use daybook_catalog::{Catalog, StoredTopicError, Topic};
-use daybook_consumer_group::{Groups, StoredGroupError, decode_offset, encode_offset};
+use daybook_consumer_group::{
+    GroupConfigs, Groups, StoredGroupError, decode_configs, decode_offset, encode_configs, encode_offset,
+};
 use daybook_event_stream::EventStreams;
 use daybook_kv::{KvError, Op, Space, Store};
 use daybook_partition::{Partition, PartitionLog, ProducerWindow, StoredPartition, StoredPartitionError, TailBatch};
 use daybook_record::BatchHeader;
 use daybook_segment::{Roll, StampedBatch};
 use daybook_shard::{Content, PartitionAppend};
+use daybook_share_group::{ShareGroups, StoredShareError, decode_state, encode_state};
 use daybook_subscription::Subscriptions;
 use daybook_types::{FaultKind, GroupId, Lsn, Offset, PartitionId, PartitionIndex, ProducerId, TopicId};
 use thiserror::Error;
@@ -41,6 +44,8 @@ pub enum RestoreError {
     Partition { partition: PartitionId, source: StoredPartitionError },
     #[error("group {group}: {source}")]
     Group { group: GroupId, source: StoredGroupError },
+    #[error("share group {group}: {source}")]
+    ShareGroup { group: GroupId, source: StoredShareError },
     #[error(transparent)]
     Streams(#[from] daybook_event_stream::RestoreError),
     #[error("the index store has a malformed key in the space of {space}")]
@@ -73,6 +78,8 @@ impl ShardState {
         };
         let streams = EventStreams::restore(kv)?;
         let posted = Posted::new(catalog, groups, restore_subscriptions(kv)?, Arc::clone(streams.index()), applied);
+        *posted.share_groups.write() = restore_share_groups(kv)?;
+        *posted.group_configs.write() = restore_group_configs(kv)?;
         let mut partitions = HashMap::new();
         for item in kv.scan(Space::Partitions, &[]) {
             let (key, value) = item?;
@@ -131,6 +138,14 @@ impl ShardState {
         }
         for (name, body) in self.posted.subscriptions.write().take_changes() {
             ops.push(put_or_remove(Space::Subscriptions, Bytes::from(name), body));
+        }
+        for change in self.posted.share_groups.write().take_changes() {
+            let value = change.state.as_ref().map(encode_state);
+            ops.push(put_or_remove(Space::ShareGroups, group_key(&change.group, change.partition), value));
+        }
+        for (group, configs) in self.posted.group_configs.write().take_changes() {
+            let key = Bytes::copy_from_slice(group.as_str().as_bytes());
+            ops.push(put_or_remove(Space::GroupConfigs, key, configs.as_ref().map(encode_configs)));
         }
         let state = encode_counters(self.counters, self.applied);
         ops.push(Op::Put { space: Space::Meta, key: Bytes::from_static(STATE_KEY), value: state });
@@ -191,6 +206,29 @@ fn restore_groups(kv: &Store) -> Result<Groups, RestoreError> {
         groups.restore(group, partition, offset, protocol_type);
     }
     Ok(groups)
+}
+
+fn restore_share_groups(kv: &Store) -> Result<ShareGroups, RestoreError> {
+    let mut groups = ShareGroups::default();
+    for item in kv.scan(Space::ShareGroups, &[]) {
+        let (key, value) = item?;
+        let (group, partition) = split_group_key(&key).ok_or(RestoreError::Key { space: Space::ShareGroups })?;
+        let state = decode_state(value).map_err(|source| RestoreError::ShareGroup { group: group.clone(), source })?;
+        groups.restore(group, partition, state);
+    }
+    Ok(groups)
+}
+
+fn restore_group_configs(kv: &Store) -> Result<GroupConfigs, RestoreError> {
+    let mut all = GroupConfigs::default();
+    for item in kv.scan(Space::GroupConfigs, &[]) {
+        let (key, value) = item?;
+        let name = std::str::from_utf8(&key).map_err(|_| RestoreError::Key { space: Space::GroupConfigs })?;
+        let group = GroupId::new(name);
+        let configs = decode_configs(value).map_err(|source| RestoreError::Group { group: group.clone(), source })?;
+        all.restore(group, configs);
+    }
+    Ok(all)
 }
 
 fn restore_subscriptions(kv: &Store) -> Result<Subscriptions, RestoreError> {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 
-use daybook_consumer_group::encode_offset;
+use daybook_consumer_group::{encode_configs, encode_offset};
+use daybook_share_group::encode_state;
 
 use crate::state::ShardState;
 
@@ -18,6 +19,9 @@ pub struct Digest {
     pub producers: u64,
     pub groups: u64,
     pub subscriptions: u64,
+    /// What share groups have kept.
+    pub share_groups: u64,
+    pub group_configs: u64,
     /// The index of streams: what was posted to it, in order.
     pub streams: u64,
     pub counters: u64,
@@ -64,6 +68,21 @@ impl ShardState {
                     out.write(body);
                 }
             }),
+            share_groups: digest(|out| {
+                for (group, partitions) in self.posted.share_groups.read().groups() {
+                    out.write(group.as_str().as_bytes());
+                    for (partition, state) in partitions {
+                        out.write(partition.to_string().as_bytes());
+                        out.write(&encode_state(state));
+                    }
+                }
+            }),
+            group_configs: digest(|out| {
+                for (group, configs) in self.posted.group_configs.read().groups() {
+                    out.write(group.as_str().as_bytes());
+                    out.write(&encode_configs(configs));
+                }
+            }),
             streams: digest(|out| self.streams.digest().into_iter().for_each(|word| out.write_u64(word))),
             counters: digest(|out| {
                 out.write_i64(self.counters.next_producer_id);
@@ -83,12 +102,14 @@ impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "topics {:016x} partitions {:016x} producers {:016x} groups {:016x} subscriptions {:016x} streams {:016x} counters {:016x} lsn {}",
+            "topics {:016x} partitions {:016x} producers {:016x} groups {:016x} subscriptions {:016x} share groups {:016x} group configs {:016x} streams {:016x} counters {:016x} lsn {}",
             self.topics,
             self.partitions,
             self.producers,
             self.groups,
             self.subscriptions,
+            self.share_groups,
+            self.group_configs,
             self.streams,
             self.counters,
             self.applied

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use daybook_catalog::Catalog;
-use daybook_consumer_group::{GroupOffsets, Groups};
+use daybook_command::SharePartitionState;
+use daybook_consumer_group::{ConfigsOfGroup, GroupConfigs, GroupOffsets, Groups};
 use daybook_event_stream::StreamIndex;
 use daybook_partition::PartitionLog;
+use daybook_share_group::{ShareGroups, SharePartitions};
 use daybook_subscription::Subscriptions;
 use daybook_types::{GroupId, LeaderEpoch, Lsn, PartitionId, Term};
 use parking_lot::RwLock;
@@ -21,6 +23,8 @@ pub struct Posted {
     pub(crate) logs: RwLock<HashMap<PartitionId, Arc<PartitionLog>>>,
     pub(crate) groups: RwLock<Groups>,
     pub(crate) subscriptions: RwLock<Subscriptions>,
+    pub(crate) share_groups: RwLock<ShareGroups>,
+    pub(crate) group_configs: RwLock<GroupConfigs>,
     streams: Arc<StreamIndex>,
     applied: watch::Sender<Lsn>,
     term: AtomicU64,
@@ -39,6 +43,8 @@ impl Posted {
             logs: RwLock::default(),
             groups: RwLock::new(groups),
             subscriptions: RwLock::new(subscriptions),
+            share_groups: RwLock::default(),
+            group_configs: RwLock::default(),
             streams,
             applied: watch::Sender::new(applied),
             term: AtomicU64::new(0),
@@ -71,6 +77,31 @@ impl Posted {
     /// Every persistent subscription, by name, as its engine put it.
     pub fn subscriptions(&self) -> Vec<(String, Bytes)> {
         self.subscriptions.read().all().map(|(name, body)| (name.to_owned(), body.clone())).collect()
+    }
+
+    /// What a share group has kept of a partition.
+    pub fn share_partition(&self, group: &GroupId, partition: PartitionId) -> Option<SharePartitionState> {
+        self.share_groups.read().partition(group, partition).cloned()
+    }
+
+    /// What a share group has kept, by partition.
+    pub fn share_group(&self, group: &GroupId) -> Option<SharePartitions> {
+        self.share_groups.read().group(group).cloned()
+    }
+
+    /// Every share group that has kept something.
+    pub fn share_groups(&self) -> Vec<GroupId> {
+        self.share_groups.read().groups().map(|(group, _)| group.clone()).collect()
+    }
+
+    /// The configs that were set for a group, of any kind.
+    pub fn group_configs(&self, group: &GroupId) -> ConfigsOfGroup {
+        self.group_configs.read().group(group).cloned().unwrap_or_default()
+    }
+
+    /// The groups that have configs.
+    pub fn groups_with_configs(&self) -> Vec<GroupId> {
+        self.group_configs.read().groups().map(|(group, _)| group.clone()).collect()
     }
 
     /// The last entry applied, and its changes.

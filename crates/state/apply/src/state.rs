@@ -133,6 +133,18 @@ impl ShardState {
             Command::DeleteSubscription(delete) => {
                 Outcome::DeleteSubscription(self.posted.subscriptions.write().delete(delete))
             }
+            Command::PutSharePartition(put) => {
+                let partitions = &self.partitions;
+                let exists = |partition| partitions.contains_key(&partition);
+                Outcome::PutSharePartition(self.posted.share_groups.write().put(put, exists))
+            }
+            Command::DeleteShareState(delete) => {
+                Outcome::DeleteShareState(self.posted.share_groups.write().delete(delete))
+            }
+            Command::AlterGroupConfigs(alter) => {
+                self.posted.group_configs.write().alter(alter);
+                Outcome::AlterGroupConfigs
+            }
         })
     }
 
@@ -217,5 +229,6 @@ impl ShardState {
         drop(logs);
         self.streams.drop_topic(topic.id);
         self.posted.groups.write().forget_topic(topic.id);
+        self.posted.share_groups.write().forget_topic(topic.id);
     }
 }

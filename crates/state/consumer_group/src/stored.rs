@@ -1,9 +1,11 @@
-//! How a checkpoint keeps a committed offset.
+//! How a checkpoint keeps a committed offset, and a group's configs.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use daybook_command::CommittedOffset;
 use daybook_types::{Offset, TimestampMs};
 use thiserror::Error;
+
+use crate::configs::ConfigsOfGroup;
 
 const FORMAT_VERSION: u8 = 1;
 
@@ -47,6 +49,29 @@ pub fn decode_offset(mut bytes: Bytes) -> Result<(CommittedOffset, String), Stor
         return Err(StoredGroupError::Malformed);
     }
     Ok((CommittedOffset { offset, leader_epoch, metadata, committed_at }, protocol_type))
+}
+
+pub fn encode_configs(configs: &ConfigsOfGroup) -> Bytes {
+    let mut out = BytesMut::new();
+    out.put_u8(FORMAT_VERSION);
+    for text in configs.iter().flat_map(|(name, value)| [name, value]) {
+        out.put_u32(text.len() as u32);
+        out.put_slice(text.as_bytes());
+    }
+    out.freeze()
+}
+
+pub fn decode_configs(mut bytes: Bytes) -> Result<ConfigsOfGroup, StoredGroupError> {
+    let version = bytes.try_get_u8().map_err(|_| StoredGroupError::Malformed)?;
+    if version > FORMAT_VERSION {
+        return Err(StoredGroupError::NewerFormat { found: version, known: FORMAT_VERSION });
+    }
+    let mut configs = ConfigsOfGroup::new();
+    while !bytes.is_empty() {
+        let name = text(&mut bytes)?;
+        configs.insert(name, text(&mut bytes)?);
+    }
+    Ok(configs)
 }
 
 fn text(from: &mut Bytes) -> Result<String, StoredGroupError> {

@@ -1,7 +1,7 @@
-use daybook_command::{CommitOffsets, DeleteGroup, DeleteOffsets, OffsetToCommit};
+use daybook_command::{AlterGroupConfigs, CommitOffsets, DeleteGroup, DeleteOffsets, OffsetToCommit};
 use daybook_types::{GroupId, Offset, PartitionId, PartitionIndex, TimestampMs, TopicId};
 
-use crate::{Groups, decode_offset, encode_offset};
+use crate::{GroupConfigs, Groups, decode_configs, decode_offset, encode_configs, encode_offset};
 
 fn partition(topic: u8, index: i32) -> PartitionId {
     PartitionId { topic: TopicId::from_bytes([topic; 16]), index: PartitionIndex(index) }
@@ -57,4 +57,23 @@ fn groups_and_offsets_are_deleted_once() {
     groups.delete(&whole).unwrap();
     assert!(groups.delete(&whole).is_err());
     assert!(groups.delete_offsets(&some).is_err());
+}
+
+#[test]
+fn configs_are_set_and_returned_to_their_defaults() {
+    let mut configs = GroupConfigs::default();
+    let group = GroupId::new("a");
+    let alter = |name: &str, value: Option<&str>| AlterGroupConfigs {
+        group: GroupId::new("a"),
+        changes: vec![(name.into(), value.map(str::to_owned))],
+    };
+    configs.alter(&alter("x", Some("1")));
+    configs.alter(&alter("y", Some("2")));
+    let [(_, Some(kept))] = &configs.take_changes()[..] else { panic!("one group changed") };
+    assert_eq!(decode_configs(encode_configs(kept)).as_ref(), Ok(kept));
+    configs.alter(&alter("x", None));
+    assert_eq!(configs.group(&group).unwrap().len(), 1);
+    configs.alter(&alter("y", None));
+    assert_eq!(configs.take_changes(), [(group, None)]);
+    assert_eq!(configs.groups().count(), 0);
 }

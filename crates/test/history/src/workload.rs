@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use daybook_command::{
-    AllocateProducerId, AlterTopicConfigs, AppendBatch, AppendCondition, AppendEvents, AppendRefusal, Applied, Command,
-    CommitOffsets, CreatePartitions, CreateTopic, DeleteGroup, DeleteOffsets, DeleteTopic, Door, EventBatch,
-    ExpectedVersion, OffsetToCommit, Outcome, StreamCheck, TermQuery,
+    AllocateProducerId, AlterGroupConfigs, AlterTopicConfigs, AppendBatch, AppendCondition, AppendEvents,
+    AppendRefusal, Applied, Command, CommitOffsets, CreatePartitions, CreateTopic, DeleteGroup, DeleteOffsets,
+    DeleteShareState, DeleteTopic, Door, EventBatch, ExpectedVersion, OffsetToCommit, Outcome, PutSharePartition,
+    SharePartitionState, ShareRun, StreamCheck, TermQuery,
 };
 use daybook_event::{NewEvent, StreamSettings, header, push, push_tombstone};
 use daybook_record::{BatchBuilder, BatchHeader, Compression, STAMP_BYTES};
@@ -105,7 +106,8 @@ impl Workload {
                 total: self.random.random_range(1..PARTITIONS + 2),
             }),
             10..13 => Command::AllocateProducerId(AllocateProducerId),
-            13..25 => Command::CommitOffsets(CommitOffsets {
+            13..15 => self.share(),
+            15..25 => Command::CommitOffsets(CommitOffsets {
                 group: self.group(),
                 protocol_type: "consumer".to_owned(),
                 offsets: (0..self.random.random_range(1..3))
@@ -120,6 +122,25 @@ impl Workload {
             25..27 => Command::DeleteGroup(DeleteGroup { group: self.group() }),
             27..29 => Command::DeleteOffsets(DeleteOffsets { group: self.group(), partitions: vec![self.partition()] }),
             _ => self.append(),
+        }
+    }
+
+    /// What a share group's engine writes. Most are refused: states are checked in apply, so both ways are exercised.
+    fn share(&mut self) -> Command {
+        let (group, partition) = (self.group(), self.partition());
+        match self.random.random_range(0..8) {
+            0 => Command::DeleteShareState(DeleteShareState { group, partitions: None }),
+            1 => Command::AlterGroupConfigs(AlterGroupConfigs {
+                group,
+                changes: vec![("share.record.lock.duration.ms".to_owned(), Some(format!("{}", 15_000 + self.sent)))],
+            }),
+            way => {
+                let start = self.random.random_range(0..1000);
+                let run = ShareRun { first: Offset(start), last: Offset(start + 2), is_done: way > 4, deliveries: 1 };
+                let state = SharePartitionState { epoch: 0, start: Offset(start), runs: vec![run] };
+                let only_if = self.random.random_bool(0.5).then_some(0);
+                Command::PutSharePartition(PutSharePartition { group, partition, only_if, state })
+            }
         }
     }
 

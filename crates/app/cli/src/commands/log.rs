@@ -195,5 +195,18 @@ fn describe(command: &Command) -> String {
         }
         Command::PutSubscription(put) => format!("{name} {} bytes {}", put.name, put.body.len()),
         Command::DeleteSubscription(delete) => format!("{name} {}", delete.name),
+        Command::PutSharePartition(put) => {
+            let (state, runs) = (&put.state, put.state.runs.len());
+            format!(
+                "{name} group {} {} epoch {} start {} runs {runs}",
+                put.group, put.partition, state.epoch, state.start
+            )
+        }
+        Command::DeleteShareState(delete) => {
+            let partitions = delete.partitions.as_ref().map(Vec::len);
+            let which = partitions.map_or("all partitions".to_owned(), |count| format!("{count} partitions"));
+            format!("{name} group {} {which}", delete.group)
+        }
+        Command::AlterGroupConfigs(alter) => format!("{name} group {} {:?}", alter.group, alter.changes),
     }
 }

@@ -7,8 +7,9 @@ use std::sync::mpsc;
 use bytes::Bytes;
 use daybook_catalog::Topic;
 use daybook_command::{
-    AllocateProducerId, AlterTopicConfigs, AppendBatch, Command, CommitOffsets, CommittedOffset, CreatePartitions,
-    CreateTopic, DeleteGroup, DeleteOffsets, DeleteTopic, Entry, OffsetToCommit,
+    AllocateProducerId, AlterGroupConfigs, AlterTopicConfigs, AppendBatch, Command, CommitOffsets, CommittedOffset,
+    CreatePartitions, CreateTopic, DeleteGroup, DeleteOffsets, DeleteShareState, DeleteTopic, Entry, OffsetToCommit,
+    PutSharePartition, SharePartitionState, ShareRun,
 };
 use daybook_consumer_group::encode_offset;
 use daybook_fuzz_corpus::StoredKind;
@@ -65,6 +66,15 @@ fn commands() -> Vec<(&'static str, Command)> {
     let name = TopicName::new("seeds").unwrap();
     let configs = vec![("retention.ms".to_owned(), "1000".to_owned())];
     let changes = vec![("retention.ms".to_owned(), None), ("segment.bytes".to_owned(), Some("1048576".to_owned()))];
+    let runs = vec![ShareRun { first: Offset(7), last: Offset(9), is_done: true, deliveries: 2 }];
+    let share = PutSharePartition {
+        group: group.clone(),
+        partition: partition(),
+        only_if: Some(3),
+        state: SharePartitionState { epoch: 3, start: Offset(5), runs },
+    };
+    let share_gone = DeleteShareState { group: group.clone(), partitions: Some(vec![partition()]) };
+    let group_configs = vec![("share.auto.offset.reset".to_owned(), Some("earliest".to_owned()))];
     vec![
         ("append-batch", Command::AppendBatch(AppendBatch { partition: partition(), batch: batch(Compression::None) })),
         ("create-topic", Command::CreateTopic(CreateTopic { id: topic(), name, partitions: 3, configs })),
@@ -74,6 +84,12 @@ fn commands() -> Vec<(&'static str, Command)> {
         ("allocate-producer-id", Command::AllocateProducerId(AllocateProducerId)),
         ("commit-offsets", Command::CommitOffsets(commit)),
         ("delete-group", Command::DeleteGroup(DeleteGroup { group: group.clone() })),
+        ("put-share-partition", Command::PutSharePartition(share)),
+        ("delete-share-state", Command::DeleteShareState(share_gone)),
+        (
+            "alter-group-configs",
+            Command::AlterGroupConfigs(AlterGroupConfigs { group: group.clone(), changes: group_configs }),
+        ),
         ("delete-offsets", Command::DeleteOffsets(DeleteOffsets { group, partitions: vec![partition()] })),
     ]
 }
