@@ -13,6 +13,8 @@ use crate::Topic;
 pub struct Catalog {
     by_name: BTreeMap<TopicName, Arc<Topic>>,
     by_id: HashMap<TopicId, Arc<Topic>>,
+    /// How often a topic came, went or grew since the shard was opened. Neither kept nor part of any decision of apply.
+    changes: u64,
 }
 
 impl Catalog {
@@ -27,6 +29,11 @@ impl Catalog {
     /// All topics, by name.
     pub fn topics(&self) -> impl Iterator<Item = &Arc<Topic>> {
         self.by_name.values()
+    }
+
+    /// Equal as long as no topic comes, goes or grows: for those who look again and again.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Puts a topic as a checkpoint kept it.
@@ -48,6 +55,7 @@ impl Catalog {
     pub fn delete(&mut self, command: DeleteTopic) -> Result<Arc<Topic>, TopicRefusal> {
         let topic = self.by_id.remove(&command.id).ok_or(TopicRefusal::Unknown { id: command.id })?;
         self.by_name.remove(&topic.name);
+        self.changes += 1;
         Ok(topic)
     }
 
@@ -79,8 +87,9 @@ impl Catalog {
 
     fn put(&mut self, topic: Topic) -> Arc<Topic> {
         let topic = Arc::new(topic);
-        self.by_name.insert(topic.name.clone(), Arc::clone(&topic));
+        let before = self.by_name.insert(topic.name.clone(), Arc::clone(&topic));
         self.by_id.insert(topic.id, Arc::clone(&topic));
+        self.changes += u64::from(before.is_none_or(|before| before.partitions != topic.partitions));
         topic
     }
 }
