@@ -129,18 +129,28 @@ fn verify_posted(
         verified.topics += 1;
         for id in topic.partition_ids() {
             verified.partitions += 1;
-            let end = posted.log(id).context("a partition of a topic has no state")?.look(|tail| tail.end);
+            let log = posted.log(id).context("a partition of a topic has no state")?;
+            let (start, end, compaction) = log.look(|tail| (tail.start, tail.end, tail.compaction));
             let Some(partition) = files.get(id) else {
-                ensure!(end.0 == 0, "{} partition {}: its files are missing, it ends at {end}", topic.name, id.index);
+                ensure!(start == end, "{} partition {}: its files are missing, it ends at {end}", topic.name, id.index);
                 continue;
             };
             let found = partition.verify(&mut *progress)?;
-            let file_end = partition.next_offset().unwrap_or_default();
+            // Where everything was deleted there is no file.
+            let file_end = partition.next_offset().unwrap_or(start);
             ensure!(
                 file_end == end,
                 "{} partition {}: its files end at offset {file_end}, the checkpoint says {end}",
                 topic.name,
                 id.index
+            );
+            let compacted_to = partition.compacted_to();
+            ensure!(
+                compacted_to <= compaction.to,
+                "{} partition {}: its files are compacted up to offset {compacted_to}, the log says {}",
+                topic.name,
+                id.index,
+                compaction.to
             );
             verified.segments += found.segments;
             verified.batches += found.batches;

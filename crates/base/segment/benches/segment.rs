@@ -16,7 +16,7 @@ fn main() {
     divan::main();
 }
 
-const ROLL: Roll = Roll { segment_bytes: 1 << 30, index_interval_bytes: 4096 };
+const ROLL: Roll = Roll { segment_bytes: 1 << 30, segment_ms: i64::MAX, index_interval_bytes: 4096 };
 const BATCH_BYTES: usize = 16 * 1024;
 
 struct Bed {

@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use daybook_record::{BatchHeader, STAMP_BYTES};
+use daybook_record::{BatchHeader, HEADER_BYTES, STAMP_BYTES};
 use daybook_types::{Offset, TimestampMs};
 use daybook_world::{DiskError, DiskFile};
 
@@ -14,8 +14,10 @@ use crate::{PartitionFiles, SegmentEnds};
 
 /// Batches written by one call to the disk; each is two parts, and the kernel takes 1024.
 const BATCHES_PER_WRITE_MAX: usize = 512;
+/// Segments that one checkpoint begins in a partition because of `segment_ms`: each is a file more to be fsynced.
+const AGED_SEGMENTS_MAX: usize = 64;
 /// An index entry has 32 bits for a position.
-const SEGMENT_BYTES_MAX: u64 = i32::MAX as u64;
+pub(crate) const SEGMENT_BYTES_MAX: u64 = i32::MAX as u64;
 
 /// A batch with its place in the partition.
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ pub struct StampedBatch {
 pub struct Roll {
     /// A new segment begins rather than pass this; a larger batch gets a segment of its own. Kafka's `segment.bytes`.
     pub segment_bytes: u64,
+    /// A new segment begins with a batch whose largest timestamp is so much later than that of the segment's first. Kafka's `segment.ms`.
+    pub segment_ms: i64,
     /// An entry each so many bytes. Kafka's `index.interval.bytes`.
     pub index_interval_bytes: u64,
 }
@@ -44,6 +48,10 @@ pub(crate) struct Pending {
     pub segments: Vec<SegmentEnds>,
     /// Where the last indexed batch of the last segment begins.
     indexed_at: u64,
+    /// Largest timestamp of the last segment's first batch; unknown while there is none.
+    first_timestamp: Option<TimestampMs>,
+    /// Segments begun because the one before was old.
+    aged_segments: usize,
     /// Files with bytes that aren't durable.
     unsynced: Vec<(SegmentName, Kind)>,
     /// Whether the directory has names that aren't durable.
@@ -75,7 +83,9 @@ impl PartitionFiles {
             let next_offset = last.map(|ends| ends.next_offset);
             assert!(next_offset.is_none_or(|next| next <= first.header.base_offset), "offsets are assigned in order");
             let fits = last.is_some_and(|ends| ends.data_bytes + first.header.batch_bytes as u64 <= bytes_max(roll));
-            if !fits {
+            let is_aged = pending.is_aged(&first.header, roll);
+            if !fits || is_aged {
+                pending.aged_segments += usize::from(is_aged);
                 self.begin_segment(pending, first.header.base_offset)?;
             }
             let gain = take(&mut left, pending, roll);
@@ -134,7 +144,8 @@ impl PartitionFiles {
             0 => 0,
             bytes => self.last_indexed(&ends, bytes)?,
         };
-        Ok(Pending { segments: vec![ends], indexed_at, ..Pending::default() })
+        let first_timestamp = self.first_timestamp(&ends)?;
+        Ok(Pending { segments: vec![ends], indexed_at, first_timestamp, ..Pending::default() })
     }
 
     /// Where the last indexed batch begins; the end of the data if that can't be read, which only makes the next entry come later.
@@ -145,6 +156,13 @@ impl PartitionFiles {
         Ok(Entry::from_bytes(&entry).map_or(ends.data_bytes, |entry| entry.at.into()))
     }
 
+    /// `None` where it can't be read: then the segment counts as new.
+    fn first_timestamp(&self, ends: &SegmentEnds) -> Result<Option<TimestampMs>, DiskError> {
+        let mut bytes = [0; HEADER_BYTES];
+        let read = self.file(ends.name(), Kind::Data)?.read_at(&mut bytes, 0)?;
+        Ok(BatchHeader::read(&bytes[..read]).ok().map(|header| header.max_timestamp))
+    }
+
     fn begin_segment(&self, pending: &mut Pending, base: Offset) -> Result<(), DiskError> {
         if self.visible.read().is_empty() && pending.segments.is_empty() {
             self.shared.disk.create_dir_all(&self.dir())?;
@@ -153,6 +171,7 @@ impl PartitionFiles {
         let ends = SegmentEnds::empty(SegmentName { base, generation: 0 });
         pending.segments.push(ends);
         pending.indexed_at = 0;
+        pending.first_timestamp = None;
         pending.names_unsynced = true;
         self.create_file(ends.name(), Kind::Data)?;
         Ok(())
@@ -182,6 +201,13 @@ impl PartitionFiles {
 }
 
 impl Pending {
+    /// Whether the last segment is too old for a batch to go there.
+    fn is_aged(&self, header: &BatchHeader, roll: Roll) -> bool {
+        let age = |first: TimestampMs| header.max_timestamp.0.saturating_sub(first.0);
+        let known = self.first_timestamp.filter(|first| *first >= TimestampMs(0));
+        self.aged_segments < AGED_SEGMENTS_MAX && known.is_some_and(|first| age(first) > roll.segment_ms)
+    }
+
     fn touch(&mut self, segment: SegmentName, kind: Kind) {
         if !self.unsynced.contains(&(segment, kind)) {
             self.unsynced.push((segment, kind));
@@ -195,7 +221,11 @@ fn take<'a>(left: &mut &'a [StampedBatch], pending: &mut Pending, roll: Roll) ->
     let mut gain = Gain { batches: Vec::new(), entries: Vec::new(), ends };
     while let Some((batch, rest)) = left.split_first() {
         let header = &batch.header;
-        let fits = ends.data_bytes == 0 || ends.data_bytes + header.batch_bytes as u64 <= bytes_max(roll);
+        let has_room = ends.data_bytes + header.batch_bytes as u64 <= bytes_max(roll);
+        let fits = ends.data_bytes == 0 || (has_room && !pending.is_aged(header, roll));
+        if ends.data_bytes == 0 {
+            pending.first_timestamp = Some(header.max_timestamp);
+        }
         if !fits || gain.batches.len() == BATCHES_PER_WRITE_MAX {
             break;
         }

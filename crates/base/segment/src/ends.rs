@@ -9,7 +9,9 @@ use crate::name::SegmentName;
 /// that a store in which nothing was ever rewritten stays readable for programs that know the first alone.
 const PLAIN_VERSION: u8 = 1;
 const GENERATIONS_VERSION: u8 = 2;
-const HEAD_BYTES: usize = 1 + 4;
+/// With how far the files are compacted, after the number of segments; only where they are.
+const COMPACTED_VERSION: u8 = 3;
+const HEAD_BYTES: usize = 1 + 4 + 8;
 const SEGMENT_BYTES: usize = 5 * 8;
 const GENERATION_BYTES: usize = 4;
 
@@ -17,6 +19,8 @@ const GENERATION_BYTES: usize = 4;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileEnds {
     pub segments: Vec<SegmentEnds>,
+    /// Below it, the files hold only the latest record of each key: compaction has been there.
+    pub compacted_to: Offset,
 }
 
 /// One segment: its name and how far its two files count. What is in them beyond that was never there.
@@ -37,7 +41,7 @@ pub struct SegmentEnds {
 /// Why bytes are no encoded [`FileEnds`].
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum EndsError {
-    #[error("file ends of version {version} can't be read, only up to {GENERATIONS_VERSION}")]
+    #[error("file ends of version {version} can't be read, only up to {COMPACTED_VERSION}")]
     Version { version: u8 },
     #[error("file ends of {segments} segments can't have {bytes} bytes")]
     Length { segments: u32, bytes: usize },
@@ -60,15 +64,23 @@ impl FileEnds {
     pub fn encode(&self) -> Vec<u8> {
         let has_generations = self.segments.iter().any(|segment| segment.generation > 0);
         let mut out = Vec::with_capacity(HEAD_BYTES + self.segments.len() * (SEGMENT_BYTES + GENERATION_BYTES));
-        out.push(if has_generations { GENERATIONS_VERSION } else { PLAIN_VERSION });
+        let is_compacted = self.compacted_to > Offset(0);
+        out.push(match (is_compacted, has_generations) {
+            (true, _) => COMPACTED_VERSION,
+            (false, true) => GENERATIONS_VERSION,
+            (false, false) => PLAIN_VERSION,
+        });
         out.extend((self.segments.len() as u32).to_be_bytes());
+        if is_compacted {
+            out.extend(self.compacted_to.0.to_be_bytes());
+        }
         for segment in &self.segments {
             out.extend(segment.base_offset.0.to_be_bytes());
             out.extend(segment.next_offset.0.to_be_bytes());
             out.extend(segment.data_bytes.to_be_bytes());
             out.extend(segment.index_bytes.to_be_bytes());
             out.extend(segment.max_timestamp.0.to_be_bytes());
-            if has_generations {
+            if has_generations || is_compacted {
                 out.extend(segment.generation.to_be_bytes());
             }
         }
@@ -80,11 +92,20 @@ impl FileEnds {
         let (&version, rest) = bytes.split_first().ok_or(truncated)?;
         let row_bytes = match version {
             PLAIN_VERSION => SEGMENT_BYTES,
-            GENERATIONS_VERSION => SEGMENT_BYTES + GENERATION_BYTES,
+            GENERATIONS_VERSION | COMPACTED_VERSION => SEGMENT_BYTES + GENERATION_BYTES,
             _ => return Err(EndsError::Version { version }),
         };
         let (count, rest) = rest.split_first_chunk().ok_or(truncated)?;
         let count = u32::from_be_bytes(*count);
+        let (compacted_to, rest) = if version == COMPACTED_VERSION {
+            let (to, rest) = rest.split_first_chunk().ok_or(truncated)?;
+            (Offset(i64::from_be_bytes(*to)), rest)
+        } else {
+            (Offset(0), rest)
+        };
+        if compacted_to < Offset(0) {
+            return Err(EndsError::Order { base_offset: compacted_to });
+        }
         if rest.len() as u64 != u64::from(count) * row_bytes as u64 {
             return Err(EndsError::Length { segments: count, bytes: bytes.len() });
         }
@@ -96,7 +117,7 @@ impl FileEnds {
             }
             from = segment.next_offset;
         }
-        Ok(Self { segments })
+        Ok(Self { segments, compacted_to })
     }
 
     /// Without the segments that are wholly below `start`: what a checkpoint notes before [`crate::PartitionFiles::trim`] removes

@@ -84,7 +84,7 @@ impl PartitionFiles {
             shared,
             visible: RwLock::new(ends.segments.iter().copied().map(Segment::new).collect()),
             pending: Mutex::default(),
-            rewrites: Mutex::default(),
+            rewrites: Mutex::new(Rewrites::new(ends.compacted_to)),
             removed: AtomicBool::new(false),
         }
     }
@@ -119,6 +119,7 @@ impl PartitionFiles {
         let pending = self.pending.lock();
         let rewrites = self.rewrites.lock();
         let mut segments: Vec<_> = self.segments().into_iter().filter_map(|ends| rewrites.adopted(ends)).collect();
+        let compacted_to = rewrites.compacted_to_be_noted();
         drop(rewrites);
         for ends in pending.iter().flat_map(|pending| &pending.segments) {
             match segments.last_mut() {
@@ -126,7 +127,7 @@ impl PartitionFiles {
                 _ => segments.push(*ends),
             }
         }
-        FileEnds { segments }
+        FileEnds { segments, compacted_to }
     }
 
     /// Shows readers all that was appended, and what was taken in of rewrites in the place of what was rewritten. Called after the

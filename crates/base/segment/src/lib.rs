@@ -33,6 +33,6 @@ pub use error::{Damage, ReadError, RestoreError};
 pub use files::PartitionFiles;
 pub use handles::FILES_OPEN_MAX;
 pub use read::FileSlice;
-pub use rewrite::{RewriteError, Rewritten, Sieve};
+pub use rewrite::{Fate, RewriteError, Rewritten, Sieve};
 pub use store::PartitionStore;
 pub use verify::Verified;

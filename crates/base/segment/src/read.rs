@@ -75,16 +75,21 @@ impl PartitionFiles {
         }
     }
 
-    /// The first of the records with the largest timestamp. Goes by the largest timestamps that batch headers state.
-    pub fn max_timestamp(&self) -> Result<Option<(Offset, TimestampMs)>, ReadError> {
+    /// The first of the records at or after `from` with the largest timestamp. Goes by the largest timestamps that batch headers state.
+    pub fn max_timestamp(&self, from: Offset) -> Result<Option<(Offset, TimestampMs)>, ReadError> {
+        // A segment that begins before `from` may owe its largest timestamp to what lies before it.
+        let begins_before = |segment: &&Segment| segment.ends.base_offset < from && segment.ends.next_offset > from;
+        let cut = |segments: &[Segment]| segments.iter().position(|s| begins_before(&s)).unwrap_or(segments.len());
+        let in_cut = self.view(cut)?.map(|view| view.latest_record_from(from)).transpose()?.flatten();
         let latest = |segments: &[Segment]| {
-            let latest = segments.iter().map(|segment| segment.ends.max_timestamp).max();
-            segments.iter().position(|segment| Some(segment.ends.max_timestamp) == latest).unwrap_or(segments.len())
+            let whole = |segment: &&Segment| segment.ends.base_offset >= from;
+            let latest = segments.iter().filter(whole).map(|segment| segment.ends.max_timestamp).max();
+            let is_latest = |segment: &Segment| whole(&segment) && Some(segment.ends.max_timestamp) == latest;
+            segments.iter().position(is_latest).unwrap_or(segments.len())
         };
-        match self.view(latest)? {
-            None => Ok(None),
-            Some(view) => view.latest_record(),
-        }
+        let in_whole = self.view(latest)?.map(|view| view.latest_record()).transpose()?.flatten();
+        let is_later = |(_, timestamp): &(Offset, TimestampMs)| in_cut.is_none_or(|(_, earlier)| *timestamp > earlier);
+        Ok(in_whole.filter(is_later).or(in_cut))
     }
 
     /// The segment that `choose` picks, opened.
@@ -220,6 +225,27 @@ impl View<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// As [`Self::latest_record`], of those at or after `from`.
+    fn latest_record_from(&self, from: Offset) -> Result<Option<(Offset, TimestampMs)>, ReadError> {
+        let mut latest: Option<(Offset, TimestampMs)> = None;
+        let mut scan = self.scan_from(|entry| entry.offset <= from)?;
+        while let Some(placed) = scan.next()? {
+            let is_later = latest.is_none_or(|(_, found)| placed.header.max_timestamp > found);
+            if placed.header.next_offset() <= from || !is_later {
+                continue;
+            }
+            let batch = self.batch(placed)?;
+            let fail = |fault| self.undecodable(placed, fault);
+            for record in daybook_record::records(&batch).map_err(fail)? {
+                let record = record.map_err(fail)?;
+                if record.offset >= from && latest.is_none_or(|(_, found)| record.timestamp > found) {
+                    latest = Some((record.offset, record.timestamp));
+                }
+            }
+        }
+        Ok(latest)
     }
 
     pub(crate) fn batch(&self, placed: Placed) -> Result<Bytes, ReadError> {

@@ -4,10 +4,12 @@
 //! A rewritten segment is a new pair of files, of the next generation. It begins at its first batch and ends after its last, so
 //! that it is read, checked and indexed as any other; what went is a gap between segments, between batches or within one. A segment of
 //! which nothing is left is no more. The partition's last segment keeps its last batch whole, so that the partition ends where it ended.
+//! Neighbours may become one: segments that shrink again and again would else grow many.
 //!
 //! A segment that is being rewritten is closed: what is appended meanwhile begins another one.
 
 use std::io::IoSlice;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,6 +18,7 @@ use daybook_types::Offset;
 use daybook_world::{DiskError, DiskFile};
 use thiserror::Error;
 
+use crate::append::SEGMENT_BYTES_MAX;
 use crate::files::Segment;
 use crate::name::{Kind, SegmentName};
 use crate::read::{Placed, View};
@@ -35,14 +38,33 @@ pub trait Sieve {
     type Error;
 
     /// Whether a record stays. Asked up to twice of the same one, of the partition's records in their order each time; may at any
-    /// time begin to say no, and then says no again. Not asked of control batches, which stay.
+    /// time begin to say no, and then says no again.
     fn keep(&mut self, record: &Record) -> Result<bool, Self::Error>;
+
+    /// What becomes of a batch, before its records are looked at; likewise. Control batches stay if nobody says otherwise.
+    fn batch(&mut self, batch: &BatchHeader) -> Result<Fate, Self::Error> {
+        Ok(if batch.is_control() { Fate::Stays } else { Fate::Judged })
+    }
+
+    /// Whether all must go that doesn't stay, be it ever so little; else a segment is left alone that would hardly shrink.
+    fn is_thorough(&self) -> bool {
+        false
+    }
 
     /// So many bytes were read or written since the last call. May wait; an error ends the rewrite and leaves everything as it was.
     fn worked(&mut self, bytes: u64) -> Result<(), Self::Error>;
 }
 
-/// What became of a segment.
+/// What becomes of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Stays,
+    Goes,
+    /// Record by record.
+    Judged,
+}
+
+/// What became of a segment, or of several that are one now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rewritten {
     /// Whether it was written anew; if not, too little would have gone.
@@ -70,16 +92,21 @@ pub enum RewriteError<E> {
 /// What is being rewritten in a partition, and what was.
 #[derive(Debug, Default)]
 pub(crate) struct Rewrites {
-    running: Option<SegmentName>,
+    running: Vec<SegmentName>,
     /// To be rewritten as soon as the checkpoint that appends to it is through; the next one doesn't append to it.
     closing: Option<SegmentName>,
     /// Durable, and not yet seen by readers.
     done: Vec<Replacement>,
+    /// How far the files that readers see are compacted.
+    compacted_to: Offset,
+    /// How far they are with what is done, and whether a checkpoint has taken that in.
+    next_compacted_to: Option<(Offset, bool)>,
 }
 
 #[derive(Debug)]
 struct Replacement {
-    old: SegmentEnds,
+    /// Neighbours, ascending.
+    old: Vec<SegmentEnds>,
     /// `None`: nothing is left.
     new: Option<SegmentEnds>,
     /// A checkpoint has taken it in.
@@ -96,30 +123,72 @@ impl PartitionFiles {
         index_interval_bytes: u64,
         sieve: &mut S,
     ) -> Result<Option<Rewritten>, RewriteError<S::Error>> {
-        let Some((segment, is_last)) = self.segment_at(base) else { return Ok(None) };
-        let Some(view) = self.open_segment(&segment)? else { return Ok(None) };
-        let mut expected = Survey::default();
-        each_batch(&view, is_last, sieve, |left| expected.add(left))?;
-        let before = segment.ends.data_bytes;
-        if !pays(expected.bytes, before) {
-            return Ok(Some(Rewritten { bytes_before: before, bytes_after: before, ..Rewritten::default() }));
+        self.rewrite_run(base..base.next(), index_interval_bytes, sieve)
+    }
+
+    /// As [`Self::rewrite`], of all segments that begin in `bases`, which become one. Two or more are written in any case. The
+    /// caller sees to it that together they are no larger than a segment may be.
+    pub fn rewrite_run<S: Sieve>(
+        &self,
+        bases: Range<Offset>,
+        index_interval_bytes: u64,
+        sieve: &mut S,
+    ) -> Result<Option<Rewritten>, RewriteError<S::Error>> {
+        let (run, has_last) = self.run(&bases);
+        let bytes_before = run.iter().map(|segment| segment.ends.data_bytes).sum();
+        let unchanged = Rewritten { bytes_before, bytes_after: bytes_before, ..Rewritten::default() };
+        let mut need = bytes_before;
+        if let [segment] = run.as_slice() {
+            let Some(view) = self.open_segment(segment)? else { return Ok(None) };
+            let thorough = sieve.is_thorough();
+            let mut expected = Survey::default();
+            each_batch(&view, has_last, sieve, |left| expected.add(&left, thorough))?;
+            if !expected.is_worth(bytes_before, thorough) {
+                return Ok(Some(unchanged));
+            }
+            if !thorough {
+                need = expected.bytes;
+            }
         }
-        self.has_room(expected.bytes)?;
-        let Some((closed, is_last)) = self.close_segment(&segment.ends)? else { return Ok(None) };
-        let result = self.write_anew(&closed, is_last, index_interval_bytes, sieve);
-        self.rewrites.lock().running = None;
+        if run.is_empty() {
+            return Ok(None);
+        }
+        assert!(bytes_before <= SEGMENT_BYTES_MAX, "a segment's index has 31 bits for a position");
+        self.has_room(need)?;
+        let Some((closed, has_last)) = self.close_run(&bases, &run)? else { return Ok(None) };
+        let result = self.write_anew(&closed, has_last, index_interval_bytes, sieve);
+        self.rewrites.lock().running.clear();
         result
     }
 
     /// Whether something rewritten is not yet seen by readers and restarts: a checkpoint has to come.
     pub fn has_unpublished_rewrites(&self) -> bool {
-        !self.is_removed() && !self.rewrites.lock().done.is_empty()
+        !self.is_removed() && self.rewrites.lock().is_waiting()
     }
 
-    fn segment_at(&self, base: Offset) -> Option<(Segment, bool)> {
+    /// Everything below `to` was rewritten with only the latest record of each key. Counts once a checkpoint has taken that in.
+    pub fn note_compacted(&self, to: Offset) {
+        let mut rewrites = self.rewrites.lock();
+        if to > rewrites.compacted_to {
+            rewrites.next_compacted_to = Some((to, false));
+            drop(rewrites);
+            self.shared.rewritten.lock().insert(self.id);
+        }
+    }
+
+    /// How far the files are compacted, as far as readers and restarts see.
+    pub fn compacted_to(&self) -> Offset {
+        self.rewrites.lock().compacted_to
+    }
+
+    /// The segments that begin in `bases`, and whether the last of all is among them.
+    fn run(&self, bases: &Range<Offset>) -> (Vec<Segment>, bool) {
         let visible = self.visible.read();
-        let at = visible.iter().position(|segment| segment.ends.base_offset == base)?;
-        Some((visible[at].clone(), at + 1 == visible.len()))
+        let run: Vec<Segment> =
+            visible.iter().filter(|segment| bases.contains(&segment.ends.base_offset)).cloned().collect();
+        let last = visible.last().map(|segment| segment.ends.name());
+        let has_last = run.last().is_some_and(|segment| Some(segment.ends.name()) == last);
+        (run, has_last)
     }
 
     fn has_room<E>(&self, need: u64) -> Result<(), RewriteError<E>> {
@@ -127,68 +196,100 @@ impl PartitionFiles {
         if free < need.saturating_add(FREE_BYTES_MIN) { Err(RewriteError::NoRoom { need, free }) } else { Ok(()) }
     }
 
-    /// From now on nothing is appended to the segment. Returns it as it is now, and whether it is the last one.
-    fn close_segment<E>(&self, ends: &SegmentEnds) -> Result<Option<(Segment, bool)>, RewriteError<E>> {
-        let name = ends.name();
+    /// From now on nothing is appended to the segments. Returns them as they are now, and whether the last of all is among them; `None` if
+    /// they are no more.
+    #[expect(clippy::type_complexity, reason = "used once")]
+    fn close_run<E>(
+        &self,
+        bases: &Range<Offset>,
+        run: &[Segment],
+    ) -> Result<Option<(Vec<Segment>, bool)>, RewriteError<E>> {
+        let names: Vec<SegmentName> = run.iter().map(|segment| segment.ends.name()).collect();
         let pending = self.pending.lock();
         let mut rewrites = self.rewrites.lock();
-        let is_growing = pending.iter().any(|pending| pending.segments.iter().any(|ends| ends.name() == name));
-        if is_growing {
-            rewrites.closing = Some(name);
+        let growing = |ends: &SegmentEnds| names.contains(&ends.name());
+        let growing = pending.iter().flat_map(|pending| &pending.segments).find(|ends| growing(ends));
+        if let Some(ends) = growing {
+            rewrites.closing = Some(ends.name());
         }
-        if is_growing || rewrites.running.is_some() || rewrites.is_done(name) {
+        if growing.is_some() || !rewrites.running.is_empty() || names.iter().any(|name| rewrites.is_done(*name)) {
             return Err(RewriteError::Busy);
         }
         rewrites.closing = None;
-        let found = self.segment_at(name.base).filter(|(segment, _)| segment.ends.name() == name);
-        if found.is_some() {
-            rewrites.running = Some(name);
+        let (found, has_last) = self.run(bases);
+        if !found.iter().map(|segment| segment.ends.name()).eq(names.iter().copied()) {
+            return Ok(None);
         }
-        Ok(found)
+        rewrites.running = names;
+        Ok(Some((found, has_last)))
     }
 
     /// Whether nothing may be appended to a segment that readers see.
     pub(crate) fn is_closed(&self, segment: SegmentName) -> bool {
         let rewrites = self.rewrites.lock();
-        [rewrites.running, rewrites.closing].contains(&Some(segment)) || rewrites.is_done(segment)
+        rewrites.running.contains(&segment) || rewrites.closing == Some(segment) || rewrites.is_done(segment)
     }
 
     fn write_anew<S: Sieve>(
         &self,
-        old: &Segment,
-        is_last: bool,
+        old: &[Segment],
+        has_last: bool,
         index_interval_bytes: u64,
         sieve: &mut S,
     ) -> Result<Option<Rewritten>, RewriteError<S::Error>> {
-        let Some(view) = self.open_segment(old)? else { return Ok(None) };
-        let mut writer = Writer::new(self, &old.ends, index_interval_bytes);
-        match writer.run(&view, is_last, sieve) {
-            Ok(removed) => {
-                let new = writer.ends;
-                let bytes_after = new.map_or(0, |ends| ends.data_bytes);
-                let bytes_before = old.ends.data_bytes;
-                let rewritten = Rewritten { is_replaced: true, bytes_before, bytes_after, records_removed: removed };
-                if !pays(bytes_after, bytes_before) {
-                    writer.remove();
-                    return Ok(Some(Rewritten { bytes_before, bytes_after: bytes_before, ..Rewritten::default() }));
-                }
-                if !self.finish_rewrite(old.ends, new) {
-                    writer.remove();
-                    return Ok(None);
-                }
-                Ok(Some(rewritten))
+        let old_ends: Vec<SegmentEnds> = old.iter().map(|segment| segment.ends).collect();
+        let mut writer = Writer::new(self, &old_ends, index_interval_bytes);
+        let written = self.write_all(&mut writer, old, has_last, sieve);
+        let records_removed = match written {
+            Ok(Some(removed)) => removed,
+            Ok(None) => {
+                writer.remove();
+                return Ok(None);
             }
             Err(error) => {
                 writer.remove();
-                Err(error)
+                return Err(error);
             }
+        };
+        let new = writer.ends;
+        let bytes_after = new.map_or(0, |ends| ends.data_bytes);
+        let bytes_before = old_ends.iter().map(|ends| ends.data_bytes).sum();
+        // It was the survey's guess that it is worth it; where batches are compressed that may be wrong.
+        let is_worth = old.len() > 1
+            || if sieve.is_thorough() { records_removed > 0 || new.is_none() } else { pays(bytes_after, bytes_before) };
+        if !is_worth {
+            writer.remove();
+            return Ok(Some(Rewritten { bytes_before, bytes_after: bytes_before, ..Rewritten::default() }));
         }
+        if !self.finish_rewrite(old_ends, new) {
+            writer.remove();
+            return Ok(None);
+        }
+        Ok(Some(Rewritten { is_replaced: true, bytes_before, bytes_after, records_removed }))
     }
 
-    /// `false` if the old segment was trimmed meanwhile.
-    fn finish_rewrite(&self, old: SegmentEnds, new: Option<SegmentEnds>) -> bool {
+    /// Returns how many records went; `None` if a segment was trimmed meanwhile.
+    fn write_all<S: Sieve>(
+        &self,
+        writer: &mut Writer<'_>,
+        old: &[Segment],
+        has_last: bool,
+        sieve: &mut S,
+    ) -> Result<Option<u64>, RewriteError<S::Error>> {
+        let mut removed = 0;
+        for (number, segment) in old.iter().enumerate() {
+            let Some(view) = self.open_segment(segment)? else { return Ok(None) };
+            removed += writer.run(&view, has_last && number + 1 == old.len(), sieve)?;
+        }
+        writer.flush()?;
+        writer.finish()?;
+        Ok(Some(removed))
+    }
+
+    /// `false` if one of the old segments was trimmed meanwhile.
+    fn finish_rewrite(&self, old: Vec<SegmentEnds>, new: Option<SegmentEnds>) -> bool {
         let mut rewrites = self.rewrites.lock();
-        if !self.has(old.name()) {
+        if !old.iter().all(|ends| self.has(ends.name())) {
             return false;
         }
         rewrites.done.push(Replacement { old, new, is_adopted: false });
@@ -199,18 +300,15 @@ impl PartitionFiles {
 
     pub(crate) fn adopt_rewritten(&self) -> bool {
         let mut rewrites = self.rewrites.lock();
-        rewrites.done.iter_mut().for_each(|replacement| replacement.is_adopted = true);
-        !rewrites.done.is_empty()
+        rewrites.mark(true);
+        rewrites.is_waiting()
     }
 
     /// The checkpoint that took them in failed: the next one does.
     pub(crate) fn release_rewritten(&self) {
         let mut rewrites = self.rewrites.lock();
-        let mut has_some = false;
-        for replacement in &mut rewrites.done {
-            has_some = true;
-            replacement.is_adopted = false;
-        }
+        rewrites.mark(false);
+        let has_some = rewrites.is_waiting();
         drop(rewrites);
         if has_some {
             self.shared.rewritten.lock().insert(self.id);
@@ -219,35 +317,67 @@ impl PartitionFiles {
 }
 
 impl Rewrites {
-    fn is_done(&self, segment: SegmentName) -> bool {
-        self.done.iter().any(|replacement| replacement.old.name() == segment)
+    pub(crate) fn new(compacted_to: Offset) -> Self {
+        Self { compacted_to, ..Self::default() }
     }
 
-    /// What the checkpoint notes of a segment that readers see.
+    fn is_done(&self, segment: SegmentName) -> bool {
+        self.done.iter().any(|replacement| replacement.replaces(segment))
+    }
+
+    fn is_waiting(&self) -> bool {
+        !self.done.is_empty() || self.next_compacted_to.is_some()
+    }
+
+    fn mark(&mut self, is_adopted: bool) {
+        self.done.iter_mut().for_each(|replacement| replacement.is_adopted = is_adopted);
+        self.next_compacted_to.iter_mut().for_each(|next| next.1 = is_adopted);
+    }
+
+    /// What the checkpoint notes of a segment that readers see: itself, or what takes the place of it and its neighbours.
     pub(crate) fn adopted(&self, ends: SegmentEnds) -> Option<SegmentEnds> {
-        let of = |replacement: &&Replacement| replacement.is_adopted && replacement.old.name() == ends.name();
-        self.done.iter().find(of).map_or(Some(ends), |replacement| replacement.new)
+        let of = |replacement: &&Replacement| replacement.is_adopted && replacement.replaces(ends.name());
+        let Some(replacement) = self.done.iter().find(of) else { return Some(ends) };
+        replacement.new.filter(|_| replacement.begins_with(ends.name()))
+    }
+
+    /// How far the files are compacted, as the checkpoint notes it.
+    pub(crate) fn compacted_to_be_noted(&self) -> Offset {
+        self.next_compacted_to.filter(|(_, is_adopted)| *is_adopted).map_or(self.compacted_to, |(to, _)| to)
     }
 
     /// Puts what was taken in in the place of what it replaces, which is returned.
     pub(crate) fn publish(&mut self, visible: &mut Vec<Segment>) -> Vec<SegmentEnds> {
+        self.compacted_to = self.compacted_to_be_noted();
+        self.next_compacted_to = self.next_compacted_to.filter(|(_, is_adopted)| !is_adopted);
         let mut replaced = Vec::new();
-        for Replacement { old, new, .. } in self.done.extract_if(.., |replacement| replacement.is_adopted) {
-            let Some(at) = visible.iter().position(|segment| segment.ends.name() == old.name()) else { continue };
-            match new {
-                // This process wrote it, after checking what it read.
-                Some(new) => visible[at] = Segment::appended(new),
-                None => drop(visible.remove(at)),
-            }
-            replaced.push(old);
+        for replacement in self.done.extract_if(.., |replacement| replacement.is_adopted) {
+            let Some(at) = visible.iter().position(|segment| replacement.begins_with(segment.ends.name())) else {
+                continue;
+            };
+            // All or none of them are there: `forget` gives up what replaces segments of which some went.
+            let end = at + replacement.old.len();
+            // This process wrote it, after checking what it read.
+            visible.splice(at..end, replacement.new.map(Segment::appended));
+            replaced.extend(replacement.old);
         }
         replaced
     }
 
     /// Forgets what replaces segments that are `gone`, and returns it.
     pub(crate) fn forget(&mut self, gone: &[SegmentEnds]) -> Vec<SegmentEnds> {
-        let is_gone = |replacement: &mut Replacement| gone.iter().any(|ends| ends.name() == replacement.old.name());
+        let is_gone = |replacement: &mut Replacement| gone.iter().any(|ends| replacement.replaces(ends.name()));
         self.done.extract_if(.., is_gone).filter_map(|replacement| replacement.new).collect()
+    }
+}
+
+impl Replacement {
+    fn replaces(&self, segment: SegmentName) -> bool {
+        self.old.iter().any(|ends| ends.name() == segment)
+    }
+
+    fn begins_with(&self, segment: SegmentName) -> bool {
+        self.old.first().is_some_and(|ends| ends.name() == segment)
     }
 }
 
@@ -259,22 +389,39 @@ fn pays(after: u64, before: u64) -> bool {
 enum Left {
     All(BatchHeader, Bytes),
     Some(daybook_record::Sifted),
+    /// So many records went.
+    Nothing(u64),
 }
 
 /// What a rewrite would leave.
 #[derive(Default)]
 struct Survey {
     bytes: u64,
+    has_removed: bool,
 }
 
 impl Survey {
-    fn add<E>(&mut self, left: Left) -> Result<u64, RewriteError<E>> {
-        self.bytes += match left {
-            Left::All(header, _) => header.batch_bytes as u64,
-            Left::Some(sifted) => sifted.bytes_about() as u64,
+    fn add<E>(&mut self, left: &Left, until_removed: bool) -> Result<Step, RewriteError<E>> {
+        let (bytes, removed) = match left {
+            Left::All(header, _) => (header.batch_bytes, false),
+            Left::Some(sifted) => (sifted.bytes_about(), true),
+            Left::Nothing(_) => (0, true),
         };
-        Ok(0)
+        self.bytes += bytes as u64;
+        self.has_removed |= removed;
+        Ok(if until_removed && removed { Step::End } else { Step::Wrote(0) })
     }
+
+    fn is_worth(&self, before: u64, thorough: bool) -> bool {
+        if thorough { self.has_removed } else { pays(self.bytes, before) }
+    }
+}
+
+/// How going through a segment goes on.
+enum Step {
+    /// So many bytes were written.
+    Wrote(u64),
+    End,
 }
 
 /// Hands what is left of batch after batch to `each`, which returns how many bytes it wrote.
@@ -282,7 +429,7 @@ fn each_batch<S: Sieve>(
     view: &View<'_>,
     keeps_last: bool,
     sieve: &mut S,
-    mut each: impl FnMut(Left) -> Result<u64, RewriteError<S::Error>>,
+    mut each: impl FnMut(Left) -> Result<Step, RewriteError<S::Error>>,
 ) -> Result<(), RewriteError<S::Error>> {
     let mut scan = view.scan(0, view.ends.base_offset);
     while let Some(placed) = scan.next()? {
@@ -290,16 +437,26 @@ fn each_batch<S: Sieve>(
         // Once more: these are the bytes that are written, and damage must not get a checksum that fits it.
         let header = verify(&bytes).map_err(|fault| damaged(view, placed, fault))?;
         let is_last = placed.end() == view.ends.data_bytes;
-        let left = if header.is_control() || (keeps_last && is_last) {
-            Left::All(header, bytes)
-        } else {
-            let sifted = sift(&bytes, |record| sieve.keep(record).map_err(Stop::Sieve)).map_err(|stop| match stop {
-                Stop::Batch(fault) => RewriteError::Read(damaged(view, placed, fault)),
-                Stop::Sieve(error) => RewriteError::Sieve(error),
-            })?;
-            if sifted.removed_records() == 0 { Left::All(header, bytes) } else { Left::Some(sifted) }
+        let fate =
+            if keeps_last && is_last { Fate::Stays } else { sieve.batch(&header).map_err(RewriteError::Sieve)? };
+        let left = match fate {
+            Fate::Stays => Left::All(header, bytes),
+            Fate::Goes => Left::Nothing(u64::from(header.record_count.unsigned_abs())),
+            Fate::Judged => {
+                let sifted =
+                    sift(&bytes, |record| sieve.keep(record).map_err(Stop::Sieve)).map_err(|stop| match stop {
+                        Stop::Batch(fault) => RewriteError::Read(damaged(view, placed, fault)),
+                        Stop::Sieve(error) => RewriteError::Sieve(error),
+                    })?;
+                match (sifted.removed_records(), sifted.kept_records()) {
+                    (0, _) => Left::All(header, bytes),
+                    (removed, 0) => Left::Nothing(u64::from(removed.unsigned_abs())),
+                    _ => Left::Some(sifted),
+                }
+            }
         };
-        let written = each(left)?;
+        let step = each(left)?;
+        let Step::Wrote(written) = step else { return Ok(()) };
         sieve.worked(header.batch_bytes as u64 + written).map_err(RewriteError::Sieve)?;
     }
     Ok(())
@@ -337,11 +494,11 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(files: &'a PartitionFiles, old: &SegmentEnds, index_interval_bytes: u64) -> Self {
+    fn new(files: &'a PartitionFiles, old: &[SegmentEnds], index_interval_bytes: u64) -> Self {
         Self {
             files,
             // Four billion rewrites of one segment don't happen.
-            generation: old.generation.saturating_add(1),
+            generation: old.iter().map(|ends| ends.generation).max().unwrap_or_default().saturating_add(1),
             index_interval_bytes,
             ends: None,
             data: None,
@@ -352,7 +509,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes all that is left of `view`, durable. Returns how many records went.
+    /// Writes all that is left of `view`. Returns how many records went.
     fn run<S: Sieve>(
         &mut self,
         view: &View<'_>,
@@ -363,11 +520,12 @@ impl<'a> Writer<'a> {
         each_batch(view, keeps_last, sieve, |left| {
             let (header, bytes) = match left {
                 Left::All(header, bytes) => (header, bytes),
+                Left::Nothing(records) => {
+                    removed += records;
+                    return Ok(Step::Wrote(0));
+                }
                 Left::Some(sifted) => {
                     removed += u64::from(sifted.removed_records().unsigned_abs());
-                    if sifted.kept_records() == 0 {
-                        return Ok(0);
-                    }
                     let built =
                         |fault| RewriteError::Read(view.damaged(0, view.ends.base_offset, Damage::Batch(fault)));
                     let bytes = sifted.build().map_err(built)?;
@@ -375,10 +533,8 @@ impl<'a> Writer<'a> {
                 }
             };
             self.push(&header, &bytes)?;
-            Ok(bytes.len() as u64)
+            Ok(Step::Wrote(bytes.len() as u64))
         })?;
-        self.flush()?;
-        self.finish()?;
         Ok(removed)
     }
 

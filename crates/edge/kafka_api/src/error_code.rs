@@ -3,7 +3,7 @@
 //! What the codes make clients do is Kafka's contract: a retriable one makes them try again, perhaps after asking for
 //! metadata; any other is the application's.
 
-use daybook_command::{AppendRefusal, GroupRefusal, ProposeError, TopicRefusal};
+use daybook_command::{AppendRefusal, GroupRefusal, ProposeError, TopicRefusal, TrimRefusal};
 use daybook_group_coordinator::GroupError;
 use daybook_read::ReadError;
 use daybook_record::BatchError;
@@ -76,6 +76,14 @@ pub(crate) fn of_topic(refusal: &TopicRefusal) -> ErrorCode {
         TopicRefusal::Exists { .. } => ErrorCode::TopicAlreadyExists,
         TopicRefusal::Unknown { .. } => ErrorCode::UnknownTopicOrPartition,
         TopicRefusal::NotMorePartitions { .. } => ErrorCode::InvalidPartitions,
+    }
+}
+
+pub(crate) fn of_trim(refusal: &TrimRefusal) -> ErrorCode {
+    match refusal {
+        TrimRefusal::UnknownPartition { .. } => ErrorCode::UnknownTopicOrPartition,
+        TrimRefusal::Policy { .. } => ErrorCode::PolicyViolation,
+        TrimRefusal::OutOfRange { .. } => ErrorCode::OffsetOutOfRange,
     }
 }
 

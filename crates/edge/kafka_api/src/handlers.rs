@@ -12,6 +12,7 @@ mod config_resource;
 mod create_partitions;
 mod create_topics;
 mod delete_groups;
+mod delete_records;
 mod delete_topics;
 mod describe_cluster;
 mod describe_configs;
@@ -92,6 +93,7 @@ pub(crate) async fn answer(
         ApiKey::IncrementalAlterConfigs => by!(incremental_alter_configs::handle),
         ApiKey::CreatePartitions => by!(create_partitions::handle),
         ApiKey::DeleteGroups => by!(delete_groups::handle),
+        ApiKey::DeleteRecords => by!(delete_records::handle),
         ApiKey::DescribeCluster => by!(describe_cluster::handle),
         // Produce is the session's; the table of versions has no others.
         _ => return Err(FrameError::UnknownApi { key: head.row.key() }.into()),
@@ -131,6 +133,7 @@ pub fn decode_request(request: &[u8]) -> Result<(), FrameError> {
         ApiKey::IncrementalAlterConfigs => decode::<messages::IncrementalAlterConfigsRequest>(head, body).map(drop),
         ApiKey::CreatePartitions => decode::<messages::CreatePartitionsRequest>(head, body).map(drop),
         ApiKey::DeleteGroups => decode::<messages::DeleteGroupsRequest>(head, body).map(drop),
+        ApiKey::DeleteRecords => decode::<messages::DeleteRecordsRequest>(head, body).map(drop),
         ApiKey::DescribeCluster => decode::<messages::DescribeClusterRequest>(head, body).map(drop),
         _ => Err(FrameError::UnknownApi { key: head.row.key() }),
     }

@@ -100,6 +100,7 @@ fn layout(api: ApiKey) -> Option<&'static [Field]> {
         ApiKey::IncrementalAlterConfigs => requests::INCREMENTAL_ALTER_CONFIGS,
         ApiKey::CreatePartitions => requests::CREATE_PARTITIONS,
         ApiKey::DeleteGroups => requests::DELETE_GROUPS,
+        ApiKey::DeleteRecords => requests::DELETE_RECORDS,
         ApiKey::DescribeCluster => requests::DESCRIBE_CLUSTER,
         _ => return None,
     })

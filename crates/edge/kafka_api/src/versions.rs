@@ -36,6 +36,7 @@ pub const TABLE: &[Row] = &[
     row(ApiKey::ApiVersions, "api_versions", 0, 4),
     row(ApiKey::CreateTopics, "create_topics", 2, 7),
     row(ApiKey::DeleteTopics, "delete_topics", 1, 6),
+    row(ApiKey::DeleteRecords, "delete_records", 0, 2),
     row(ApiKey::InitProducerId, "init_producer_id", 0, 5),
     row(ApiKey::DescribeConfigs, "describe_configs", 1, 4),
     row(ApiKey::AlterConfigs, "alter_configs", 0, 2),

@@ -1,14 +1,15 @@
 //! What stands at one LSN: the commands that arrived together, and the time they were proposed.
 
 use bytes::Bytes;
-use daybook_types::TimestampMs;
+use daybook_types::{Offset, TimestampMs};
 
 use crate::encoding::{DecodeError, Reader, Writer};
 use crate::{
     AllocateProducerId, AlterGroupConfigs, AlterTopicConfigs, AppendBatch, AppendEvents, AppendRefusal, Appended,
-    CommitOffsets, CreatePartitions, CreateTopic, DeleteGroup, DeleteOffsets, DeleteShareState, DeleteSubscription,
-    DeleteTopic, EventsAppended, EventsRefusal, GroupRefusal, IndexRecords, ProducerIdAllocated, PutSharePartition,
-    PutSubscription, ShareRefusal, SubscriptionRefusal, TopicRefusal,
+    CommitOffsets, CompactedTo, CompactionBounds, CompactionRefusal, CreatePartitions, CreateTopic, DeleteGroup,
+    DeleteOffsets, DeleteShareState, DeleteSubscription, DeleteTopic, EventsAppended, EventsRefusal, GroupRefusal,
+    IndexRecords, ProducerIdAllocated, PutSharePartition, PutSubscription, ShareRefusal, SubscriptionRefusal,
+    TopicRefusal, TrimPartition, TrimRefusal,
 };
 
 const FORMAT_VERSION: u8 = 1;
@@ -37,6 +38,8 @@ pub enum Command {
     IndexRecords(IndexRecords),
     PutSubscription(PutSubscription),
     DeleteSubscription(DeleteSubscription),
+    TrimPartition(TrimPartition),
+    CompactedTo(CompactedTo),
     PutSharePartition(PutSharePartition),
     DeleteShareState(DeleteShareState),
     AlterGroupConfigs(AlterGroupConfigs),
@@ -58,6 +61,10 @@ pub enum Outcome {
     IndexRecords,
     PutSubscription(Result<(), SubscriptionRefusal>),
     DeleteSubscription(Result<(), SubscriptionRefusal>),
+    /// The partition's start, as it is now.
+    TrimPartition(Result<Offset, TrimRefusal>),
+    /// As it is now; a partition that was compacted further already stays so.
+    CompactedTo(Result<CompactionBounds, CompactionRefusal>),
     PutSharePartition(Result<(), ShareRefusal>),
     DeleteShareState(Result<(), ShareRefusal>),
     AlterGroupConfigs,
@@ -79,6 +86,8 @@ impl Command {
             Self::IndexRecords(_) => 11,
             Self::PutSubscription(_) => 12,
             Self::DeleteSubscription(_) => 13,
+            Self::TrimPartition(_) => 20,
+            Self::CompactedTo(_) => 21,
             Self::PutSharePartition(_) => 27,
             Self::DeleteShareState(_) => 28,
             Self::AlterGroupConfigs(_) => 29,
@@ -101,6 +110,8 @@ impl Command {
             Self::IndexRecords(_) => "index_records",
             Self::PutSubscription(_) => "put_subscription",
             Self::DeleteSubscription(_) => "delete_subscription",
+            Self::TrimPartition(_) => "trim_partition",
+            Self::CompactedTo(_) => "compacted_to",
             Self::PutSharePartition(_) => "put_share_partition",
             Self::DeleteShareState(_) => "delete_share_state",
             Self::AlterGroupConfigs(_) => "alter_group_configs",
@@ -133,7 +144,9 @@ impl Command {
                 Self::DeleteTopic(_)
                 | Self::CreatePartitions(_)
                 | Self::AllocateProducerId(_)
-                | Self::DeleteGroup(_) => 0,
+                | Self::DeleteGroup(_)
+                | Self::TrimPartition(_)
+                | Self::CompactedTo(_) => 0,
             }
     }
 
@@ -162,6 +175,8 @@ impl Command {
             Self::DeleteOffsets(command) => command.write(&mut body),
             Self::PutSubscription(command) => command.write(&mut body),
             Self::DeleteSubscription(command) => command.write(&mut body),
+            Self::TrimPartition(command) => command.write(&mut body),
+            Self::CompactedTo(command) => command.write(&mut body),
             Self::PutSharePartition(command) => command.write(&mut body),
             Self::DeleteShareState(command) => command.write(&mut body),
             Self::AlterGroupConfigs(command) => command.write(&mut body),
@@ -185,6 +200,8 @@ impl Command {
             11 => Self::IndexRecords(IndexRecords::read(from)?),
             12 => Self::PutSubscription(PutSubscription::read(from)?),
             13 => Self::DeleteSubscription(DeleteSubscription::read(from)?),
+            20 => Self::TrimPartition(TrimPartition::read(from)?),
+            21 => Self::CompactedTo(CompactedTo::read(from)?),
             27 => Self::PutSharePartition(PutSharePartition::read(from)?),
             28 => Self::DeleteShareState(DeleteShareState::read(from)?),
             29 => Self::AlterGroupConfigs(AlterGroupConfigs::read(from)?),

@@ -5,6 +5,7 @@
 //! Whatever can be refused is refused in apply, so a refusal is part of the answer and not of proposing.
 
 mod append;
+mod compaction;
 mod door;
 mod encoding;
 mod entry;
@@ -14,8 +15,10 @@ mod producer;
 mod share;
 mod subscription;
 mod topic;
+mod trim;
 
 pub use append::{AppendBatch, AppendRefusal, Appended};
+pub use compaction::{CompactedTo, CompactionBounds, CompactionRefusal};
 pub use door::{Applied, Door, Inbox, Pending, Proposal, ProposeError, Stage, Waiter};
 pub use encoding::DecodeError;
 pub use entry::{Command, Entry, Outcome};
@@ -28,3 +31,4 @@ pub use producer::{AllocateProducerId, ProducerIdAllocated};
 pub use share::{AlterGroupConfigs, DeleteShareState, PutSharePartition, SharePartitionState, ShareRefusal, ShareRun};
 pub use subscription::{DeleteSubscription, PutSubscription, SubscriptionMustBe, SubscriptionRefusal};
 pub use topic::{AlterTopicConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicRefusal};
+pub use trim::{TrimPartition, TrimRefusal};

@@ -1,5 +1,6 @@
 //! Writing a checkpoint: partition files first, then one atomic batch that names their ends, the state and the LSN.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,6 +10,7 @@ use daybook_command::{Entry, Outcome};
 use daybook_consensus::{At, Checkpoint, CheckpointError, RaftMeta, StateMachine};
 use daybook_kv::{Op, Space, Store};
 use daybook_segment::{PartitionFiles, PartitionStore};
+use daybook_types::{Offset, PartitionId};
 
 use crate::posting::{Content, Posting};
 use crate::storage::{ends_key, key};
@@ -61,7 +63,7 @@ fn write(
     files: &PartitionStore,
 ) -> Result<u64, CheckpointError> {
     let fail = |cause: &dyn std::fmt::Display| CheckpointError { cause: cause.to_string().into() };
-    let Content { appends, mut ops, more_ops, removed, published } = content;
+    let Content { appends, mut ops, more_ops, removed, trims, published } = content;
 
     let mut touched: Vec<Arc<PartitionFiles>> = Vec::with_capacity(appends.len());
     let mut bytes = 0;
@@ -77,9 +79,16 @@ fn write(
             touched.push(partition);
         }
     }
+    for (id, _) in &trims {
+        if let Some(partition) = files.get(*id).filter(|_| !touched.iter().any(|other| other.id() == *id)) {
+            touched.push(partition);
+        }
+    }
+    let starts: HashMap<PartitionId, Offset> = trims.into_iter().collect();
     for partition in &touched {
         partition.sync().map_err(|error| fail(&error))?;
-        let value = partition.ends().encode().into();
+        let start = starts.get(&partition.id()).copied().unwrap_or_default();
+        let value = partition.ends().trimmed(start).encode().into();
         ops.push(Op::Put { space: Space::Partitions, key: ends_key(partition.id()), value });
     }
     for partition in &removed {
@@ -93,6 +102,12 @@ fn write(
         partition.publish();
     }
     published();
+    for (id, start) in &starts {
+        // The checkpoint no longer names them: should this fail, the next start removes them.
+        if let Some(Err(error)) = files.get(*id).map(|partition| partition.trim(*start)) {
+            tracing::warn!(partition = %id, %error, "can't remove segments below a partition's start yet");
+        }
+    }
     for partition in &removed {
         // The checkpoint no longer names them: should this fail, the next start sweeps them away.
         if let Err(error) = files.remove(*partition) {

@@ -6,7 +6,7 @@ use daybook_command::{Entry, Outcome};
 use daybook_consensus::At;
 use daybook_kv::{KvError, Op, Store};
 use daybook_segment::{Roll, StampedBatch};
-use daybook_types::PartitionId;
+use daybook_types::{Offset, PartitionId};
 
 /// State posted from the log. Called on the shard's thread only; a pure function of what it is told.
 pub trait Posting: Send + Sync + 'static {
@@ -32,6 +32,8 @@ pub struct Content {
     pub more_ops: MoreOps,
     /// Partitions that exist no more.
     pub removed: Vec<PartitionId>,
+    /// Partitions that begin later than before, and where: files wholly below are removed.
+    pub trims: Vec<(PartitionId, Offset)>,
     /// Called when files and index store hold all this and readers can find it there.
     pub published: Box<dyn FnOnce() + Send + Sync>,
 }

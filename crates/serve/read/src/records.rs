@@ -131,16 +131,18 @@ impl Reader {
     /// The record with the largest timestamp, the first one if several have it. May read files.
     pub fn max_timestamp(&self, id: PartitionId) -> Result<Option<(Offset, TimestampMs)>, ReadError> {
         let log = self.posted.log(id).ok_or(ReadError::UnknownPartition { partition: id })?;
-        let Some((timestamp, _)) = log.look(|tail| tail.max_timestamp) else { return Ok(None) };
+        let (start, latest) = log.look(|tail| (tail.start, tail.max_timestamp));
+        let Some((timestamp, _)) = latest else { return Ok(None) };
         let found = self.offset_for_timestamp(id, timestamp)?;
         if found.is_some() {
             return Ok(found);
         }
-        // That record was scavenged: the latest of what is left, by files and by memory.
-        let in_files = self.files.get(id).map(|files| files.max_timestamp()).transpose()?.flatten();
-        let batches = log.look(|tail| tail.batches.iter().cloned().collect::<Vec<_>>());
+        // That record went: the latest of what is left, by files and by memory.
+        let in_files = self.files.get(id).map(|files| files.max_timestamp(start)).transpose()?.flatten();
+        let left = |batch: &&TailBatch| batch.next_offset > start;
+        let batches = log.look(|tail| tail.batches.iter().filter(left).cloned().collect::<Vec<_>>());
         let latest = batches.iter().map(|batch| batch.max_timestamp).max();
-        let in_memory = latest.map(|latest| first_at(&batches, Offset(0), latest)).transpose()?.flatten();
+        let in_memory = latest.map(|latest| first_at(&batches, start, latest)).transpose()?.flatten();
         // The earlier one of equals.
         let is_later = |memory: &(Offset, TimestampMs)| in_files.is_none_or(|(_, timestamp)| memory.1 > timestamp);
         Ok(in_memory.filter(is_later).or(in_files))

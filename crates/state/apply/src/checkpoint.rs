@@ -13,7 +13,10 @@ use daybook_consumer_group::{
 };
 use daybook_event_stream::EventStreams;
 use daybook_kv::{KvError, Op, Space, Store};
-use daybook_partition::{Partition, PartitionLog, ProducerWindow, StoredPartition, StoredPartitionError, TailBatch};
+use daybook_partition::{
+    Compaction, Partition, PartitionChanges, PartitionLog, ProducerWindow, StoredPartition, StoredPartitionError,
+    TailBatch,
+};
 use daybook_record::BatchHeader;
 use daybook_segment::{Roll, StampedBatch};
 use daybook_shard::{Content, PartitionAppend};
@@ -32,6 +35,8 @@ const POSITION_UNTIL: u8 = 1;
 const PARTITION_KEY_BYTES: usize = 20;
 /// After a partition's id: its state. The shard keeps the ends of its files under another byte.
 const PARTITION_STATE: u8 = 0;
+/// And how far it is to be compacted, if it ever was.
+const PARTITION_COMPACTION: u8 = 2;
 
 /// Why stored state can't be read.
 #[derive(Debug, Error)]
@@ -72,6 +77,7 @@ impl ShardState {
         let catalog = restore_catalog(kv)?;
         let groups = restore_groups(kv)?;
         let mut producers = restore_producers(kv)?;
+        let mut compactions = restore_compactions(kv)?;
         let (counters, applied) = match kv.get(Space::Meta, STATE_KEY)? {
             Some(bytes) => decode_counters(bytes).ok_or(RestoreError::Counters)?,
             None => (Counters::default(), Lsn(0)),
@@ -92,7 +98,8 @@ impl ShardState {
             }
             let stored =
                 StoredPartition::decode(value).map_err(|source| RestoreError::Partition { partition: id, source })?;
-            let partition = Partition::restore(id, stored, producers.remove(&id).unwrap_or_default());
+            let producers = producers.remove(&id).unwrap_or_default();
+            let partition = Partition::restore(id, stored, producers, compactions.remove(&id).unwrap_or_default());
             posted.logs.write().insert(id, Arc::clone(partition.log()));
             partitions.insert(id, partition);
         }
@@ -108,16 +115,26 @@ impl ShardState {
             ops.push(put_or_remove(Space::Topics, key, catalog.topic_by_id(id).map(|topic| topic.encode())));
         }
         for (id, producers) in &removed {
-            ops.push(Op::Remove { space: Space::Partitions, key: partition_key(*id, &[PARTITION_STATE]) });
+            for which in [PARTITION_STATE, PARTITION_COMPACTION] {
+                ops.push(Op::Remove { space: Space::Partitions, key: partition_key(*id, &[which]) });
+            }
             for producer in producers {
                 ops.push(Op::Remove { space: Space::Producers, key: producer_key(*id, *producer) });
             }
         }
         let mut appends = Vec::new();
+        let mut trims = Vec::new();
         let mut published = Vec::new();
         for id in partitions {
             let Some(partition) = self.partitions.get_mut(&id) else { continue };
-            let Some((stored, producers)) = partition.take_changes() else { continue };
+            let Some(changes) = partition.take_changes() else { continue };
+            let PartitionChanges { stored, producers, compaction, is_trimmed } = changes;
+            if is_trimmed {
+                trims.push((id, stored.start));
+            }
+            if let Some(value) = compaction {
+                ops.push(Op::Put { space: Space::Partitions, key: partition_key(id, &[PARTITION_COMPACTION]), value });
+            }
             let key = partition_key(id, &[PARTITION_STATE]);
             ops.push(Op::Put { space: Space::Partitions, key, value: stored.encode() });
             for (producer, window) in producers {
@@ -156,6 +173,7 @@ impl ShardState {
             ops,
             more_ops: Box::new(move |kv| written.ops(kv)),
             removed: removed.into_keys().collect(),
+            trims,
             published: Box::new(move || {
                 forget(published);
                 frozen.let_go();
@@ -173,6 +191,7 @@ fn forget(published: Vec<(Arc<PartitionLog>, Offset)>) {
 fn roll(topic: &Topic) -> Roll {
     Roll {
         segment_bytes: topic.settings.segment_bytes,
+        segment_ms: topic.settings.segment_ms_max(),
         index_interval_bytes: topic.settings.index_interval_bytes.into(),
     }
 }
@@ -255,6 +274,20 @@ fn restore_producers(kv: &Store) -> Result<Producers, RestoreError> {
         producers.entry(id).or_default().insert(ProducerId(i64::from_be_bytes(producer)), window);
     }
     Ok(producers)
+}
+
+fn restore_compactions(kv: &Store) -> Result<HashMap<PartitionId, Compaction>, RestoreError> {
+    let mut compactions = HashMap::new();
+    for item in kv.scan(Space::Partitions, &[]) {
+        let (key, value) = item?;
+        let (id, which) = split_partition_key(&key).ok_or(RestoreError::Key { space: Space::Partitions })?;
+        if which == [PARTITION_COMPACTION] {
+            let compaction =
+                Compaction::decode(value).map_err(|source| RestoreError::Partition { partition: id, source })?;
+            compactions.insert(id, compaction);
+        }
+    }
+    Ok(compactions)
 }
 
 fn put_or_remove(space: Space, key: Bytes, value: Option<Bytes>) -> Op {

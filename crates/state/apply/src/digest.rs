@@ -42,6 +42,7 @@ impl ShardState {
                 for (id, partition) in &sorted {
                     out.write(id.to_string().as_bytes());
                     out.write(&partition.stored().encode());
+                    out.write(&partition.compaction().encode());
                 }
             }),
             producers: digest(|out| {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use daybook_catalog::{Catalog, Topic};
 use daybook_command::{
-    AppendBatch, AppendRefusal, Appended, Command, Entry, Outcome, ProducerIdAllocated, TopicRefusal,
+    AppendBatch, AppendRefusal, Appended, Command, CompactedTo, CompactionBounds, CompactionRefusal, Entry, Outcome,
+    ProducerIdAllocated, TopicRefusal, TrimPartition, TrimRefusal,
 };
 use daybook_event_stream::{EventStreams, PostedBatch};
 use daybook_kv::KvError;
 use daybook_partition::Partition;
 use daybook_shard::{At, Content, Posting};
-use daybook_types::{Lsn, PartitionId, ProducerEpoch, ProducerId, TimestampMs, TopicId};
+use daybook_types::{Lsn, Offset, PartitionId, ProducerEpoch, ProducerId, TimestampMs, TopicId};
 
 use crate::events::{circumstances, facts};
 use crate::posted::Posted;
@@ -133,6 +134,8 @@ impl ShardState {
             Command::DeleteSubscription(delete) => {
                 Outcome::DeleteSubscription(self.posted.subscriptions.write().delete(delete))
             }
+            Command::TrimPartition(trim) => Outcome::TrimPartition(self.trim(trim)),
+            Command::CompactedTo(compacted) => Outcome::CompactedTo(self.compact(time, compacted)),
             Command::PutSharePartition(put) => {
                 let partitions = &self.partitions;
                 let exists = |partition| partitions.contains_key(&partition);
@@ -193,6 +196,34 @@ impl ShardState {
             }
             Err(refusal) => Ok(Err(refusal)),
         }
+    }
+
+    fn trim(&mut self, trim: &TrimPartition) -> Result<Offset, TrimRefusal> {
+        let id = trim.partition;
+        let (Some(topic), Some(partition)) =
+            (self.posted.catalog.read().topic_by_id(id.topic).cloned(), self.partitions.get_mut(&id))
+        else {
+            return Err(TrimRefusal::UnknownPartition { partition: id });
+        };
+        if !topic.settings.cleanup_delete {
+            return Err(TrimRefusal::Policy { partition: id });
+        }
+        self.changed.partitions.insert(id);
+        partition.trim(trim.to)
+    }
+
+    fn compact(&mut self, time: TimestampMs, compacted: &CompactedTo) -> Result<CompactionBounds, CompactionRefusal> {
+        let id = compacted.partition;
+        let (Some(topic), Some(partition)) =
+            (self.posted.catalog.read().topic_by_id(id.topic).cloned(), self.partitions.get_mut(&id))
+        else {
+            return Err(CompactionRefusal::UnknownPartition { partition: id });
+        };
+        if !topic.settings.is_compacted() {
+            return Err(CompactionRefusal::Policy { partition: id });
+        }
+        self.changed.partitions.insert(id);
+        partition.compact(compacted.to, time, topic.settings.delete_retention_ms)
     }
 
     fn change_catalog(

@@ -8,7 +8,7 @@ mod topic;
 pub mod topic_config;
 
 pub use catalog::Catalog;
-pub use settings::{TimestampKind, TopicSettings};
+pub use settings::{RetentionIsOwn, TimestampKind, TopicSettings};
 pub use topic::{StoredTopicError, Topic};
 pub use topic_config::{ConfigKind, ConfigRefusal, Definition};
 

@@ -13,6 +13,13 @@ pub enum TimestampKind {
     LogAppendTime,
 }
 
+/// Which limits of retention a topic has of its own, rather than by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RetentionIsOwn {
+    pub ms: bool,
+    pub bytes: bool,
+}
+
 /// Effective settings of a topic: overrides over defaults. Units as in the names; -1 for "no limit" where Kafka has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopicSettings {
@@ -27,8 +34,18 @@ pub struct TopicSettings {
     pub message_timestamp_after_max_ms: i64,
     pub segment_bytes: u64,
     pub index_interval_bytes: u32,
+    /// Age at which a segment is closed even if it is not full.
+    pub segment_ms: i64,
     pub retention_ms: i64,
     pub retention_bytes: i64,
+    /// Whether they were set for this topic itself.
+    pub retention_is_own: RetentionIsOwn,
+    /// How long a tombstone stays after it was first compacted over.
+    pub delete_retention_ms: i64,
+    pub min_compaction_lag_ms: i64,
+    pub max_compaction_lag_ms: i64,
+    /// Share of bytes never compacted from which on it is worth it.
+    pub min_cleanable_dirty_ratio: f64,
     /// Every key is a stream.
     pub streams: bool,
 }
@@ -44,6 +61,10 @@ impl TopicSettings {
             let default = definition(name).and_then(|definition| definition.default.parse().ok()).unwrap_or_default();
             configs.get(name).and_then(|value| value.trim().parse::<i64>().ok()).unwrap_or(default)
         };
+        let fraction = |name: &str| {
+            let default = definition(name).and_then(|definition| definition.default.parse().ok()).unwrap_or_default();
+            configs.get(name).and_then(|value| value.trim().parse::<f64>().ok()).unwrap_or(default)
+        };
         let policies: Vec<&str> = text("cleanup.policy").split(',').map(str::trim).collect();
         Self {
             cleanup_compact: policies.contains(&"compact"),
@@ -57,9 +78,40 @@ impl TopicSettings {
             message_timestamp_after_max_ms: number("message.timestamp.after.max.ms"),
             segment_bytes: u64::try_from(number("segment.bytes")).unwrap_or(u64::MAX),
             index_interval_bytes: u32::try_from(number("index.interval.bytes")).unwrap_or(u32::MAX),
+            segment_ms: number("segment.ms"),
             retention_ms: number("retention.ms"),
             retention_bytes: number("retention.bytes"),
+            retention_is_own: RetentionIsOwn {
+                ms: configs.contains_key("retention.ms"),
+                bytes: configs.contains_key("retention.bytes"),
+            },
+            delete_retention_ms: number("delete.retention.ms"),
+            min_compaction_lag_ms: number("min.compaction.lag.ms"),
+            max_compaction_lag_ms: number("max.compaction.lag.ms"),
+            min_cleanable_dirty_ratio: fraction("min.cleanable.dirty.ratio"),
             streams: text("daybook.streams").trim().eq_ignore_ascii_case("true"),
         }
+    }
+
+    /// Whether only the latest record of each key is kept. What an event topic keeps is its streams' affair.
+    pub fn is_compacted(&self) -> bool {
+        self.cleanup_compact && !self.streams
+    }
+
+    /// The age at which a segment is closed: a record that must not wait longer for its compaction must not wait for its segment either.
+    pub fn segment_ms_max(&self) -> i64 {
+        if self.is_compacted() { self.segment_ms.min(self.max_compaction_lag_ms) } else { self.segment_ms }
+    }
+
+    /// The age at which records go, if they do by age. An event topic is a store: there it takes a limit of its own, not a default.
+    pub fn retention_ms_limit(&self) -> Option<i64> {
+        let applies = self.cleanup_delete && (!self.streams || self.retention_is_own.ms);
+        Some(self.retention_ms).filter(|limit| applies && *limit >= 0)
+    }
+
+    /// The bytes that a partition keeps, if there is a limit; see `retention_ms_limit` about event topics.
+    pub fn retention_bytes_limit(&self) -> Option<u64> {
+        let applies = self.cleanup_delete && (!self.streams || self.retention_is_own.bytes);
+        u64::try_from(self.retention_bytes).ok().filter(|_| applies)
     }
 }

@@ -6,12 +6,16 @@
 //! Invariants: offsets are given without gaps, in the order of apply; the tail begins where the files end; a batch in the
 //! tail never changes.
 
+mod compaction;
 mod log;
 mod partition;
 mod producer;
 
+pub use compaction::Compaction;
 pub use log::{Appearance, PartitionLog, Tail, TailBatch};
-pub use partition::{ChangedProducers, Circumstances, Partition, StoredPartition, StoredPartitionError};
+pub use partition::{
+    ChangedProducers, Circumstances, Partition, PartitionChanges, StoredPartition, StoredPartitionError,
+};
 pub use producer::{PRODUCERS_MAX, ProducerWindow};
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use daybook_command::CompactionBounds;
 use daybook_record::{STAMP_BYTES, stamp};
 use daybook_types::{LeaderEpoch, Offset, PartitionId, TimestampMs};
 use parking_lot::{Mutex, RwLock};
@@ -29,6 +30,8 @@ pub struct Tail {
     pub batches: VecDeque<TailBatch>,
     /// Largest timestamp seen, and the base offset of the first batch that has it.
     pub max_timestamp: Option<(TimestampMs, Offset)>,
+    /// How far the files are to be compacted.
+    pub compaction: CompactionBounds,
 }
 
 /// A batch as it was sent, and what the log gave it.
@@ -96,6 +99,14 @@ impl PartitionLog {
             tail.max_timestamp = Some((batch.max_timestamp, batch.base_offset));
         }
         tail.batches.push_back(batch);
+    }
+
+    pub(crate) fn begin_at(&self, start: Offset) {
+        self.tail.write().start = start;
+    }
+
+    pub(crate) fn show_compaction(&self, bounds: CompactionBounds) {
+        self.tail.write().compaction = bounds;
     }
 
     /// Wakes all who wait: there are new records, or the partition is gone. Called when everything that is posted of the records is

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use daybook_command::{AppendRefusal, Appended};
+use daybook_command::{AppendRefusal, Appended, CompactionBounds, CompactionRefusal, TrimRefusal};
 use daybook_record::{BatchHeader, with_log_append_time};
 use daybook_types::{LeaderEpoch, Offset, PartitionId, ProducerId, TimestampMs};
 use thiserror::Error;
 
+use crate::compaction::Compaction;
 use crate::log::{PartitionLog, Tail, TailBatch};
 use crate::producer::{PRODUCERS_MAX, ProducerWindow, Verdict};
 
@@ -21,6 +22,7 @@ pub struct Partition {
     producers: BTreeMap<ProducerId, ProducerWindow>,
     /// Chains what identifies each batch, in order: equal chains mean equal contents.
     contents: u64,
+    compaction: Compaction,
     changed: Changes,
 }
 
@@ -28,6 +30,9 @@ pub struct Partition {
 #[derive(Debug, Default)]
 struct Changes {
     partition: bool,
+    compaction: bool,
+    /// The start moved: files may go.
+    is_trimmed: bool,
     producers: BTreeSet<ProducerId>,
 }
 
@@ -52,6 +57,17 @@ pub enum StoredPartitionError {
 /// Producers with their windows as a checkpoint keeps them; `None`: forgotten.
 pub type ChangedProducers = Vec<(ProducerId, Option<Bytes>)>;
 
+/// What a checkpoint keeps of a partition that changed.
+#[derive(Clone, Debug)]
+pub struct PartitionChanges {
+    pub stored: StoredPartition,
+    pub producers: ChangedProducers,
+    /// [`Compaction::encode`], if that changed.
+    pub compaction: Option<Bytes>,
+    /// Whether its start moved, so that files may go.
+    pub is_trimmed: bool,
+}
+
 /// What apply knows when it appends, apart from the batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances {
@@ -66,22 +82,28 @@ impl Partition {
     /// A new, empty partition.
     pub fn create(id: PartitionId) -> Self {
         let stored = StoredPartition { start: Offset(0), end: Offset(0), contents: 0, max_timestamp: None };
-        let mut partition = Self::restore(id, stored, BTreeMap::new());
+        let mut partition = Self::restore(id, stored, BTreeMap::new(), Compaction::default());
         partition.changed.partition = true;
         partition
     }
 
     /// The partition as a checkpoint kept it; all its records are in files.
-    pub fn restore(id: PartitionId, stored: StoredPartition, producers: BTreeMap<ProducerId, ProducerWindow>) -> Self {
+    pub fn restore(
+        id: PartitionId,
+        stored: StoredPartition,
+        producers: BTreeMap<ProducerId, ProducerWindow>,
+        compaction: Compaction,
+    ) -> Self {
         let tail = Tail {
             start: stored.start,
             end: stored.end,
             memory_start: stored.end,
             batches: VecDeque::new(),
             max_timestamp: stored.max_timestamp,
+            compaction: compaction.bounds,
         };
         let log = PartitionLog::new(id, tail);
-        Self { log, producers, contents: stored.contents, changed: Changes::default() }
+        Self { log, producers, contents: stored.contents, compaction, changed: Changes::default() }
     }
 
     /// The half that readers share.
@@ -139,20 +161,64 @@ impl Partition {
         }
     }
 
+    /// Moves the start to `to`, or to the end; never back. Returns where it is then. Readers that wait are woken: what they wait for may
+    /// be out of range now.
+    pub fn trim(&mut self, to: Option<Offset>) -> Result<Offset, TrimRefusal> {
+        let (start, end) = self.log.look(|tail| (tail.start, tail.end));
+        let to = to.unwrap_or(end);
+        if to > end {
+            return Err(TrimRefusal::OutOfRange { partition: self.log.id, asked: to, end });
+        }
+        if to <= start {
+            return Ok(start);
+        }
+        self.log.begin_at(to);
+        self.changed.partition = true;
+        self.changed.is_trimmed = true;
+        self.log.wake();
+        Ok(to)
+    }
+
+    /// Decides a compaction up to `to` at `time`, see [`Compaction`]. Returns what is to be compacted now.
+    pub fn compact(
+        &mut self,
+        to: Offset,
+        time: TimestampMs,
+        grace_ms: i64,
+    ) -> Result<CompactionBounds, CompactionRefusal> {
+        let end = self.log.look(|tail| tail.end);
+        if to > end || to < Offset(0) {
+            return Err(CompactionRefusal::OutOfRange { partition: self.log.id, asked: to, end });
+        }
+        let before = self.compaction.clone();
+        self.compaction.pass(to, time, grace_ms);
+        if self.compaction != before {
+            self.changed.partition = true;
+            self.changed.compaction = true;
+            self.log.show_compaction(self.compaction.bounds);
+        }
+        Ok(self.compaction.bounds)
+    }
+
+    pub fn compaction(&self) -> &Compaction {
+        &self.compaction
+    }
+
     /// The partition is deleted: wakes whoever waits for its records.
     pub fn close(&self) {
         self.log.wake();
     }
 
-    /// What must be kept to restore this partition, if it changed since the last call: itself, and its producers.
-    pub fn take_changes(&mut self) -> Option<(StoredPartition, ChangedProducers)> {
+    /// What must be kept to restore this partition, if it changed since the last call.
+    pub fn take_changes(&mut self) -> Option<PartitionChanges> {
         if !self.changed.partition {
             return None;
         }
-        let Changes { partition: _, producers } = std::mem::take(&mut self.changed);
+        let Changes { partition: _, compaction, is_trimmed, producers } = std::mem::take(&mut self.changed);
         let producers =
             producers.into_iter().map(|id| (id, self.producers.get(&id).map(ProducerWindow::encode))).collect();
-        Some((self.stored(), producers))
+        let compaction = compaction.then(|| self.compaction.encode());
+        Some(PartitionChanges { stored: self.stored(), producers, compaction, is_trimmed })
     }
 
     pub fn stored(&self) -> StoredPartition {

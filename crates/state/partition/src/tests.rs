@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use daybook_command::AppendRefusal;
+use daybook_command::{AppendRefusal, CompactionRefusal, TrimRefusal};
 use daybook_record::{BatchBuilder, BatchHeader, Compression};
 use daybook_types::{LeaderEpoch, Offset, PartitionId, ProducerEpoch, ProducerId, TimestampMs};
 use proptest::prelude::*;
 
-use crate::{Appearance, Circumstances, Partition, ProducerWindow, StoredPartition};
+use crate::{Appearance, Circumstances, Compaction, Partition, PartitionChanges, ProducerWindow, StoredPartition};
 
 fn batch(producer: i64, epoch: i16, sequence: i32, count: usize) -> Bytes {
     let mut builder = BatchBuilder::new(Compression::None);
@@ -100,12 +100,12 @@ fn the_window_survives_a_checkpoint() {
     for sequence in 0..7 {
         append(&mut partition, &batch(7, 0, sequence, 1)).unwrap();
     }
-    let (stored, producers) = partition.take_changes().unwrap();
+    let PartitionChanges { stored, producers, .. } = partition.take_changes().unwrap();
     assert!(partition.take_changes().is_none());
     let producers: BTreeMap<ProducerId, ProducerWindow> =
         producers.into_iter().map(|(id, bytes)| (id, ProducerWindow::decode(bytes.unwrap()).unwrap())).collect();
     let stored = StoredPartition::decode(stored.encode()).unwrap();
-    let mut restored = Partition::restore(PartitionId::default(), stored, producers);
+    let mut restored = Partition::restore(PartitionId::default(), stored, producers, Compaction::default());
     assert_eq!(append(&mut restored, &batch(7, 0, 4, 1)), Ok(4));
     assert_eq!(append(&mut restored, &batch(7, 0, 7, 1)), Ok(7));
     append(&mut partition, &batch(7, 0, 7, 1)).unwrap();
@@ -137,6 +137,39 @@ fn what_files_hold_leaves_memory() {
         assert_eq!(tail.batches.len(), 2);
         assert_eq!(tail.end, Offset(8));
     });
+}
+
+#[test]
+fn the_start_only_moves_forward_and_not_past_the_end() {
+    let id = PartitionId::default();
+    let mut partition = Partition::create(id);
+    append(&mut partition, &batch(-1, 0, 0, 5)).unwrap();
+    partition.take_changes().unwrap();
+    assert_eq!(partition.trim(Some(Offset(0))), Ok(Offset(0)));
+    assert!(partition.take_changes().is_none());
+    assert_eq!(partition.trim(Some(Offset(3))), Ok(Offset(3)));
+    assert_eq!(partition.trim(Some(Offset(2))), Ok(Offset(3)));
+    let changes = partition.take_changes().unwrap();
+    assert_eq!((changes.stored.start, changes.is_trimmed), (Offset(3), true));
+    let asked = Offset(6);
+    assert_eq!(partition.trim(Some(asked)), Err(TrimRefusal::OutOfRange { partition: id, asked, end: Offset(5) }));
+    assert_eq!(partition.trim(None), Ok(Offset(5)));
+    assert_eq!(append(&mut partition, &batch(-1, 0, 0, 1)), Ok(5));
+}
+
+#[test]
+fn a_compaction_is_kept_and_not_past_the_end() {
+    let id = PartitionId::default();
+    let mut partition = Partition::create(id);
+    append(&mut partition, &batch(-1, 0, 0, 5)).unwrap();
+    let refusal = CompactionRefusal::OutOfRange { partition: id, asked: Offset(6), end: Offset(5) };
+    assert_eq!(partition.compact(Offset(6), TimestampMs(1), 0), Err(refusal));
+    assert_eq!(partition.compact(Offset(4), TimestampMs(1), 0).unwrap().to, Offset(4));
+    let changes = partition.take_changes().unwrap();
+    let compaction = Compaction::decode(changes.compaction.unwrap()).unwrap();
+    let restored = Partition::restore(id, changes.stored, BTreeMap::new(), compaction);
+    assert_eq!(restored.compaction(), partition.compaction());
+    assert_eq!(restored.log().look(|tail| tail.compaction.to), Offset(4));
 }
 
 #[tokio::test]

@@ -195,6 +195,11 @@ fn describe(command: &Command) -> String {
         }
         Command::PutSubscription(put) => format!("{name} {} bytes {}", put.name, put.body.len()),
         Command::DeleteSubscription(delete) => format!("{name} {}", delete.name),
+        Command::TrimPartition(trim) => {
+            let to = trim.to.map_or("its end".to_owned(), |to| to.to_string());
+            format!("{name} partition {} to {to}", trim.partition)
+        }
+        Command::CompactedTo(compacted) => format!("{name} partition {} to {}", compacted.partition, compacted.to),
         Command::PutSharePartition(put) => {
             let (state, runs) = (&put.state, put.state.runs.len());
             format!(

@@ -7,7 +7,8 @@ use crate::{EndsError, FileEnds, SegmentEnds};
 fn any_ends() -> impl Strategy<Value = FileEnds> {
     let generation = prop_oneof![3 => Just(0), 1 => any::<u32>()];
     let row = (0..9_i64, generation, 1..1_000_000_i64, any::<u64>(), any::<u64>(), any::<i64>());
-    vec(row, 0..20).prop_map(|rows| {
+    let compacted_to = prop_oneof![1 => Just(0), 1 => 0..i64::MAX];
+    (vec(row, 0..20), compacted_to).prop_map(|(rows, compacted_to)| {
         let mut next = 0;
         let segments = rows.into_iter().map(|(gap, generation, records, data_bytes, index_bytes, timestamp)| {
             let base = next + gap;
@@ -21,7 +22,7 @@ fn any_ends() -> impl Strategy<Value = FileEnds> {
                 max_timestamp: TimestampMs(timestamp),
             }
         });
-        FileEnds { segments: segments.collect() }
+        FileEnds { segments: segments.collect(), compacted_to: Offset(compacted_to) }
     })
 }
 
@@ -60,6 +61,7 @@ fn the_encoding_is_that_of_the_format_document() {
             index_bytes: 4,
             max_timestamp: TimestampMs(-1),
         }],
+        compacted_to: Offset(0),
     };
     let mut expected = vec![1, 0, 0, 0, 1];
     for field in [1_i64, 2, 3, 4, -1] {
@@ -72,6 +74,12 @@ fn the_encoding_is_that_of_the_format_document() {
     expected[0] = 2;
     expected.extend(5_u32.to_be_bytes());
     assert_eq!(ends.encode(), expected);
+    // Compacted, and that stands behind the number of segments.
+    ends.compacted_to = Offset(7);
+    expected[0] = 3;
+    expected.splice(5..5, 7_i64.to_be_bytes());
+    assert_eq!(ends.encode(), expected);
+    assert_eq!(FileEnds::decode(&expected), Ok(ends));
 }
 
 #[test]
@@ -79,7 +87,7 @@ fn what_is_no_ends_is_refused() {
     let good = FileEnds::default().encode();
     assert_eq!(FileEnds::decode(&[]), Err(EndsError::Truncated { bytes: 0 }));
     assert_eq!(FileEnds::decode(&good[..4]), Err(EndsError::Truncated { bytes: 4 }));
-    assert_eq!(FileEnds::decode(&[3, 0, 0, 0, 0]), Err(EndsError::Version { version: 3 }));
+    assert_eq!(FileEnds::decode(&[4, 0, 0, 0, 0]), Err(EndsError::Version { version: 4 }));
     assert_eq!(FileEnds::decode(&[1, 0, 0, 0, 1]), Err(EndsError::Length { segments: 1, bytes: 5 }));
     assert_eq!(EndsError::Version { version: 3 }.kind(), FaultKind::Reject);
     assert_eq!(EndsError::Truncated { bytes: 0 }.kind(), FaultKind::Corrupt);
@@ -91,6 +99,6 @@ fn what_is_no_ends_is_refused() {
         index_bytes: 0,
         max_timestamp: TimestampMs(0),
     };
-    let error = FileEnds::decode(&FileEnds { segments: vec![backwards] }.encode()).unwrap_err();
+    let error = FileEnds::decode(&FileEnds { segments: vec![backwards], ..FileEnds::default() }.encode()).unwrap_err();
     assert_eq!(error, EndsError::Order { base_offset: Offset(5) });
 }

@@ -10,7 +10,7 @@ use daybook_types::{LeaderEpoch, Offset, PartitionId, PartitionIndex, TimestampM
 use daybook_world::{Disk, RealDisk};
 use tempfile::TempDir;
 
-pub const ROLL: Roll = Roll { segment_bytes: 4_000, index_interval_bytes: 300 };
+pub const ROLL: Roll = Roll { segment_bytes: 4_000, segment_ms: i64::MAX, index_interval_bytes: 300 };
 
 pub fn partition(index: i32) -> PartitionId {
     PartitionId { topic: TopicId::from_bytes([7; 16]), index: PartitionIndex(index) }

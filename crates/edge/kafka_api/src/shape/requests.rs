@@ -276,3 +276,14 @@ pub(super) const DESCRIBE_CLUSTER: &[Field] = &[
     since(1, "endpoint_type", Fixed(1)),
     since(2, "include_fenced_brokers", Fixed(1)),
 ];
+
+pub(super) const DELETE_RECORDS: &[Field] = &[
+    always(
+        "topics",
+        List(&Struct(&[
+            always("name", Text),
+            always("partitions", List(&Struct(&[always("partition_index", Fixed(4)), always("offset", Fixed(8))]))),
+        ])),
+    ),
+    always("timeout_ms", Fixed(4)),
+];

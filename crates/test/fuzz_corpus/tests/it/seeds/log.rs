@@ -139,8 +139,8 @@ pub fn stored() -> Vec<Seed> {
         index_bytes: 24,
         max_timestamp: TimestampMs(1_000),
     };
-    let ends = FileEnds { segments: vec![segment(0), segment(10)] }.encode();
-    let disordered = FileEnds { segments: vec![segment(10), segment(0)] }.encode();
+    let ends = FileEnds { segments: vec![segment(0), segment(10)], ..FileEnds::default() }.encode();
+    let disordered = FileEnds { segments: vec![segment(10), segment(0)], ..FileEnds::default() }.encode();
     // A producer's window is only ever made by apply: version 1, epoch 0, a time, and no batch.
     let window = [&[1, 0, 0][..], &1_000_i64.to_be_bytes()].concat();
     vec![
