@@ -26,10 +26,12 @@ pub enum Space {
     Positions,
     /// Positions of the events that have a type, a tag, or an id.
     Terms,
+    /// Configs of what isn't a topic, by kind and name.
+    Configs,
 }
 
 impl Space {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Meta,
         Self::Topics,
         Self::Partitions,
@@ -43,6 +45,7 @@ impl Space {
         Self::Versions,
         Self::Positions,
         Self::Terms,
+        Self::Configs,
     ];
 
     /// Spaces that grow with the number of events.
@@ -65,6 +68,7 @@ impl Space {
             Self::Terms => 11,
             Self::ShareGroups => 20,
             Self::GroupConfigs => 21,
+            Self::Configs => 22,
         }
     }
 }
@@ -85,6 +89,7 @@ impl fmt::Display for Space {
             Self::Versions => "versions",
             Self::Positions => "positions",
             Self::Terms => "terms",
+            Self::Configs => "configs",
         })
     }
 }

@@ -5,11 +5,11 @@ use daybook_types::{Offset, TimestampMs};
 
 use crate::encoding::{DecodeError, Reader, Writer};
 use crate::{
-    AllocateProducerId, AlterGroupConfigs, AlterTopicConfigs, AppendBatch, AppendEvents, AppendRefusal, Appended,
-    CommitOffsets, CompactedTo, CompactionBounds, CompactionRefusal, CreatePartitions, CreateTopic, DeleteGroup,
-    DeleteOffsets, DeleteShareState, DeleteSubscription, DeleteTopic, EventsAppended, EventsRefusal, GroupRefusal,
-    IndexRecords, ProducerIdAllocated, PutSharePartition, PutSubscription, ShareRefusal, SubscriptionRefusal,
-    TopicRefusal, TrimPartition, TrimRefusal,
+    AllocateProducerId, AlterConfigs, AlterGroupConfigs, AlterTopicConfigs, AppendBatch, AppendEvents, AppendRefusal,
+    Appended, CommitOffsets, CompactedTo, CompactionBounds, CompactionRefusal, ConfigsRefusal, CreatePartitions,
+    CreateTopic, DeleteGroup, DeleteOffsets, DeleteShareState, DeleteSubscription, DeleteTopic, EventsAppended,
+    EventsRefusal, GroupRefusal, IndexRecords, ProducerIdAllocated, PutSharePartition, PutSubscription, ShareRefusal,
+    SubscriptionRefusal, TopicRefusal, TrimPartition, TrimRefusal,
 };
 
 const FORMAT_VERSION: u8 = 1;
@@ -43,6 +43,7 @@ pub enum Command {
     PutSharePartition(PutSharePartition),
     DeleteShareState(DeleteShareState),
     AlterGroupConfigs(AlterGroupConfigs),
+    AlterConfigs(AlterConfigs),
 }
 
 /// What apply decided about a command: the same variant as the command's.
@@ -68,6 +69,7 @@ pub enum Outcome {
     PutSharePartition(Result<(), ShareRefusal>),
     DeleteShareState(Result<(), ShareRefusal>),
     AlterGroupConfigs,
+    AlterConfigs(Result<(), ConfigsRefusal>),
 }
 
 impl Command {
@@ -91,6 +93,7 @@ impl Command {
             Self::PutSharePartition(_) => 27,
             Self::DeleteShareState(_) => 28,
             Self::AlterGroupConfigs(_) => 29,
+            Self::AlterConfigs(_) => 30,
         }
     }
 
@@ -115,6 +118,7 @@ impl Command {
             Self::PutSharePartition(_) => "put_share_partition",
             Self::DeleteShareState(_) => "delete_share_state",
             Self::AlterGroupConfigs(_) => "alter_group_configs",
+            Self::AlterConfigs(_) => "alter_configs",
         }
     }
 
@@ -141,6 +145,7 @@ impl Command {
                 Self::PutSharePartition(put) => put.bytes(),
                 Self::DeleteShareState(delete) => delete.bytes(),
                 Self::AlterGroupConfigs(alter) => alter.bytes(),
+                Self::AlterConfigs(alter) => alter.bytes(),
                 Self::DeleteTopic(_)
                 | Self::CreatePartitions(_)
                 | Self::AllocateProducerId(_)
@@ -180,6 +185,7 @@ impl Command {
             Self::PutSharePartition(command) => command.write(&mut body),
             Self::DeleteShareState(command) => command.write(&mut body),
             Self::AlterGroupConfigs(command) => command.write(&mut body),
+            Self::AlterConfigs(command) => command.write(&mut body),
         }
         out.sized(body.len(), |out| body.finish().iter().for_each(|part| out.raw(part)));
     }
@@ -205,6 +211,7 @@ impl Command {
             27 => Self::PutSharePartition(PutSharePartition::read(from)?),
             28 => Self::DeleteShareState(DeleteShareState::read(from)?),
             29 => Self::AlterGroupConfigs(AlterGroupConfigs::read(from)?),
+            30 => Self::AlterConfigs(AlterConfigs::read(from)?),
             _ => return Err(DecodeError::UnknownTag { tag }),
         };
         if from.is_at_end() { Ok(command) } else { Err(DecodeError::Malformed) }

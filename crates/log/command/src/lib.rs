@@ -6,6 +6,7 @@
 
 mod append;
 mod compaction;
+mod config;
 mod door;
 mod encoding;
 mod entry;
@@ -19,6 +20,7 @@ mod trim;
 
 pub use append::{AppendBatch, AppendRefusal, Appended};
 pub use compaction::{CompactedTo, CompactionBounds, CompactionRefusal};
+pub use config::{AlterConfigs, ConfigResource, ConfigsRefusal, ResourceKind};
 pub use door::{Applied, Door, Inbox, Pending, Proposal, ProposeError, Stage, Waiter};
 pub use encoding::DecodeError;
 pub use entry::{Command, Entry, Outcome};

@@ -1,13 +1,15 @@
 //! What a checkpoint keeps of the state, and how the state comes back from it.
 //!
 //! Keys (disk format): topics by id; partitions by id and a zero byte; producers by partition and producer id; committed
-//! offsets and share-partitions by group name, a zero byte, and partition; subscriptions and configs of groups by name; counters under `state`.
+//! offsets and share-partitions by group name, a zero byte, and partition; subscriptions and configs of groups by
+//! name; configs of brokers, client metrics and quotas by kind and name; counters under `state`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use daybook_catalog::{Catalog, StoredTopicError, Topic};
+use daybook_catalog::{Catalog, DynamicConfigs, StoredTopicError, Topic};
+use daybook_command::{ConfigResource, ResourceKind};
 use daybook_consumer_group::{
     GroupConfigs, Groups, StoredGroupError, decode_configs, decode_offset, encode_configs, encode_offset,
 };
@@ -45,6 +47,8 @@ pub enum RestoreError {
     Index(#[from] KvError),
     #[error("topic {topic}: {source}")]
     Topic { topic: TopicId, source: StoredTopicError },
+    #[error("configs of {resource}: {source}")]
+    Configs { resource: ConfigResource, source: StoredTopicError },
     #[error("partition {partition}: {source}")]
     Partition { partition: PartitionId, source: StoredPartitionError },
     #[error("group {group}: {source}")]
@@ -107,12 +111,16 @@ impl ShardState {
     }
 
     pub(crate) fn take_checkpoint_content(&mut self) -> Content {
-        let Changed { topics, partitions, removed } = std::mem::take(&mut self.changed);
+        let Changed { topics, configs, partitions, removed } = std::mem::take(&mut self.changed);
         let catalog = self.posted.catalog();
         let mut ops = Vec::new();
         for id in topics {
             let key = Bytes::copy_from_slice(id.as_bytes());
             ops.push(put_or_remove(Space::Topics, key, catalog.topic_by_id(id).map(|topic| topic.encode())));
+        }
+        for resource in configs {
+            let value = catalog.dynamic_configs().encode(&resource);
+            ops.push(put_or_remove(Space::Configs, config_key(&resource), value));
         }
         for (id, producers) in &removed {
             for which in [PARTITION_STATE, PARTITION_COMPACTION] {
@@ -206,6 +214,14 @@ fn stamped(batch: &TailBatch) -> Option<StampedBatch> {
 
 fn restore_catalog(kv: &Store) -> Result<Catalog, RestoreError> {
     let mut catalog = Catalog::default();
+    let mut configs = DynamicConfigs::default();
+    for item in kv.scan(Space::Configs, &[]) {
+        let (key, value) = item?;
+        let resource = split_config_key(&key).ok_or(RestoreError::Key { space: Space::Configs })?;
+        let read = configs.restore(resource.clone(), value);
+        read.map_err(|source| RestoreError::Configs { resource, source })?;
+    }
+    catalog.restore_configs(configs);
     for item in kv.scan(Space::Topics, &[]) {
         let (key, value) = item?;
         let id = <[u8; 16]>::try_from(key.as_ref()).map_err(|_| RestoreError::Key { space: Space::Topics })?;
@@ -330,6 +346,18 @@ fn split_group_key(key: &[u8]) -> Option<(GroupId, PartitionId)> {
     let (&0, name) = name.split_last()? else { return None };
     let (partition, []) = split_partition_key(partition)? else { return None };
     Some((GroupId::new(std::str::from_utf8(name).ok()?), partition))
+}
+
+fn config_key(resource: &ConfigResource) -> Bytes {
+    let mut key = BytesMut::with_capacity(1 + resource.name.len());
+    key.put_u8(resource.kind.tag());
+    key.put_slice(resource.name.as_bytes());
+    key.freeze()
+}
+
+fn split_config_key(key: &[u8]) -> Option<ConfigResource> {
+    let (kind, name) = key.split_first()?;
+    Some(ConfigResource { kind: ResourceKind::from_tag(*kind)?, name: std::str::from_utf8(name).ok()?.to_owned() })
 }
 
 fn encode_counters(counters: Counters, applied: Lsn) -> Bytes {

@@ -14,6 +14,8 @@ use crate::state::ShardState;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
     pub topics: u64,
+    /// Of what isn't a topic.
+    pub configs: u64,
     /// Starts, ends and contents.
     pub partitions: u64,
     pub producers: u64,
@@ -36,6 +38,11 @@ impl ShardState {
                 for topic in self.posted.catalog().topics() {
                     out.write(topic.id.as_bytes());
                     out.write(&topic.encode());
+                }
+            }),
+            configs: digest(|out| {
+                for (resource, configs) in self.posted.catalog().dynamic_configs().all() {
+                    out.write(format!("{resource} {configs:?}").as_bytes());
                 }
             }),
             partitions: digest(|out| {
@@ -103,8 +110,9 @@ impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "topics {:016x} partitions {:016x} producers {:016x} groups {:016x} subscriptions {:016x} share groups {:016x} group configs {:016x} streams {:016x} counters {:016x} lsn {}",
+            "topics {:016x} configs {:016x} partitions {:016x} producers {:016x} groups {:016x} subscriptions {:016x} share groups {:016x} group configs {:016x} streams {:016x} counters {:016x} lsn {}",
             self.topics,
+            self.configs,
             self.partitions,
             self.producers,
             self.groups,

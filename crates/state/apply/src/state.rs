@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use daybook_catalog::{Catalog, Topic};
 use daybook_command::{
-    AppendBatch, AppendRefusal, Appended, Command, CompactedTo, CompactionBounds, CompactionRefusal, Entry, Outcome,
-    ProducerIdAllocated, TopicRefusal, TrimPartition, TrimRefusal,
+    AppendBatch, AppendRefusal, Appended, Command, CompactedTo, CompactionBounds, CompactionRefusal, ConfigResource,
+    Entry, Outcome, ProducerIdAllocated, TopicRefusal, TrimPartition, TrimRefusal,
 };
 use daybook_event_stream::{EventStreams, PostedBatch};
 use daybook_kv::KvError;
@@ -38,6 +38,8 @@ pub(crate) struct Counters {
 #[derive(Debug, Default)]
 pub(crate) struct Changed {
     pub topics: BTreeSet<TopicId>,
+    /// What isn't a topic and has other configs.
+    pub configs: BTreeSet<ConfigResource>,
     pub partitions: BTreeSet<PartitionId>,
     /// Deleted, with the producers a checkpoint may hold for them.
     pub removed: BTreeMap<PartitionId, Vec<ProducerId>>,
@@ -130,6 +132,14 @@ impl ShardState {
             }
             Command::DeleteGroup(delete) => Outcome::DeleteGroup(self.posted.groups.write().delete(delete)),
             Command::DeleteOffsets(delete) => Outcome::DeleteOffsets(self.posted.groups.write().delete_offsets(delete)),
+            Command::AlterConfigs(alter) => {
+                let mut catalog = self.posted.catalog.write();
+                let altered = Arc::make_mut(&mut catalog).alter_other_configs(alter);
+                if altered.is_ok() {
+                    self.changed.configs.insert(alter.resource.clone());
+                }
+                Outcome::AlterConfigs(altered)
+            }
             Command::PutSubscription(put) => Outcome::PutSubscription(self.posted.subscriptions.write().put(put)),
             Command::DeleteSubscription(delete) => {
                 Outcome::DeleteSubscription(self.posted.subscriptions.write().delete(delete))

@@ -3,18 +3,24 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use daybook_command::{AlterTopicConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicRefusal};
+use daybook_command::{
+    AlterConfigs, AlterTopicConfigs, ConfigsRefusal, CreatePartitions, CreateTopic, DeleteTopic, TopicRefusal,
+};
 use daybook_types::{TopicId, TopicName};
 
-use crate::Topic;
+use crate::dynamic_configs::DynamicConfigs;
+use crate::{Topic, TopicSettings};
 
-/// Topics by name and by id. Cheap to clone a little at a time: topics are shared.
+/// Topics by name and by id, and the configs of everything else. Cheap to clone a little at a time: topics are shared.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     by_name: BTreeMap<TopicName, Arc<Topic>>,
     by_id: HashMap<TopicId, Arc<Topic>>,
     /// How often a topic came, went or grew since the shard was opened. Neither kept nor part of any decision of apply.
     changes: u64,
+    dynamic_configs: Arc<DynamicConfigs>,
+    /// What topics have that don't say otherwise, by the names of a broker's configs.
+    topic_defaults: Arc<BTreeMap<String, String>>,
 }
 
 impl Catalog {
@@ -36,9 +42,32 @@ impl Catalog {
         self.changes
     }
 
+    /// The configs of brokers and subscriptions of client metrics, and the quotas of clients.
+    pub fn dynamic_configs(&self) -> &DynamicConfigs {
+        &self.dynamic_configs
+    }
+
     /// Puts a topic as a checkpoint kept it.
     pub fn restore(&mut self, topic: Topic) {
         self.put(topic);
+    }
+
+    /// Puts the configs of what isn't a topic as a checkpoint kept them; before the topics, whose defaults are among them.
+    pub fn restore_configs(&mut self, configs: DynamicConfigs) {
+        self.topic_defaults = Arc::new(configs.of_all_brokers());
+        self.dynamic_configs = Arc::new(configs);
+    }
+
+    /// Changes the configs of what isn't a topic. What topics have by default may change with it, at once for all of them.
+    pub fn alter_other_configs(&mut self, command: &AlterConfigs) -> Result<(), ConfigsRefusal> {
+        Arc::make_mut(&mut self.dynamic_configs).alter(command)?;
+        let defaults = self.dynamic_configs.of_all_brokers();
+        if defaults != *self.topic_defaults {
+            self.topic_defaults = Arc::new(defaults);
+            let topics: Vec<_> = self.by_name.values().map(|topic| Topic::clone(topic)).collect();
+            topics.into_iter().for_each(|topic| drop(self.put(topic)));
+        }
+        Ok(())
     }
 
     pub fn create(&mut self, command: &CreateTopic) -> Result<Arc<Topic>, TopicRefusal> {
@@ -86,7 +115,8 @@ impl Catalog {
     }
 
     fn put(&mut self, topic: Topic) -> Arc<Topic> {
-        let topic = Arc::new(topic);
+        let settings = TopicSettings::of(&topic.configs, &self.topic_defaults);
+        let topic = Arc::new(Topic { settings, ..topic });
         let before = self.by_name.insert(topic.name.clone(), Arc::clone(&topic));
         self.by_id.insert(topic.id, Arc::clone(&topic));
         self.changes += u64::from(before.is_none_or(|before| before.partitions != topic.partitions));

@@ -51,19 +51,24 @@ pub struct TopicSettings {
 }
 
 impl TopicSettings {
-    /// Values were checked when they were set; one that can't be read all the same counts as not set.
-    pub fn of(configs: &BTreeMap<String, String>) -> Self {
+    /// A topic's own `configs` over what brokers were told, `of_brokers`, by their names for it. Values were checked when they were
+    /// set; one that can't be read all the same counts as not set.
+    pub fn of(configs: &BTreeMap<String, String>, of_brokers: &BTreeMap<String, String>) -> Self {
+        let set = |name: &str| {
+            let of_broker = || definition(name).and_then(|definition| of_brokers.get(definition.synonym));
+            configs.get(name).or_else(of_broker)
+        };
         let text = |name: &str| {
             let default = definition(name).map_or("", |definition| definition.default);
-            configs.get(name).map_or(default, String::as_str)
+            set(name).map_or(default, String::as_str)
         };
         let number = |name: &str| {
             let default = definition(name).and_then(|definition| definition.default.parse().ok()).unwrap_or_default();
-            configs.get(name).and_then(|value| value.trim().parse::<i64>().ok()).unwrap_or(default)
+            set(name).and_then(|value| value.trim().parse::<i64>().ok()).unwrap_or(default)
         };
         let fraction = |name: &str| {
             let default = definition(name).and_then(|definition| definition.default.parse().ok()).unwrap_or_default();
-            configs.get(name).and_then(|value| value.trim().parse::<f64>().ok()).unwrap_or(default)
+            set(name).and_then(|value| value.trim().parse::<f64>().ok()).unwrap_or(default)
         };
         let policies: Vec<&str> = text("cleanup.policy").split(',').map(str::trim).collect();
         Self {
@@ -89,7 +94,8 @@ impl TopicSettings {
             min_compaction_lag_ms: number("min.compaction.lag.ms"),
             max_compaction_lag_ms: number("max.compaction.lag.ms"),
             min_cleanable_dirty_ratio: fraction("min.cleanable.dirty.ratio"),
-            streams: text("daybook.streams").trim().eq_ignore_ascii_case("true"),
+            // A topic's own alone: the index of streams is looked after when a topic is changed.
+            streams: configs.get("daybook.streams").is_some_and(|value| value.trim().eq_ignore_ascii_case("true")),
         }
     }
 

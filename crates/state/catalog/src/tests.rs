@@ -1,11 +1,14 @@
 use std::collections::BTreeMap;
 
-use daybook_command::{AlterTopicConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicRefusal};
+use daybook_command::{
+    AlterConfigs, AlterTopicConfigs, ConfigResource, ConfigsRefusal, CreatePartitions, CreateTopic, DeleteTopic,
+    ResourceKind, TopicRefusal,
+};
 use daybook_types::{TopicId, TopicName};
 use proptest::prelude::*;
 
 use crate::topic_config::{check, definitions};
-use crate::{Catalog, TimestampKind, Topic, TopicSettings};
+use crate::{Catalog, DynamicConfigs, TimestampKind, Topic, TopicSettings};
 
 fn id(byte: u8) -> TopicId {
     TopicId::from_bytes([byte; 16])
@@ -60,7 +63,7 @@ fn configs_override_defaults_and_return_to_them() {
     let set = catalog.alter_configs(&change(Some("LogAppendTime"))).unwrap();
     assert_eq!(set.settings.timestamp_kind, TimestampKind::LogAppendTime);
     let unset = catalog.alter_configs(&change(None)).unwrap();
-    assert_eq!(unset.settings, TopicSettings::of(&BTreeMap::new()));
+    assert_eq!(unset.settings, TopicSettings::of(&BTreeMap::new(), &BTreeMap::new()));
     assert_eq!(unset.settings.max_message_bytes, 1_048_588);
 }
 
@@ -88,5 +91,75 @@ proptest! {
     #[test]
     fn arbitrary_bytes_are_an_error_or_a_topic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = Topic::decode(id(7), bytes.into());
+    }
+}
+
+fn alter(kind: ResourceKind, name: &str, changes: &[(&str, Option<&str>)]) -> AlterConfigs {
+    let changes = changes.iter().map(|(name, value)| ((*name).to_owned(), value.map(str::to_owned))).collect();
+    AlterConfigs { resource: ConfigResource { kind, name: name.to_owned() }, changes }
+}
+
+#[test]
+fn what_brokers_are_told_is_what_topics_have_by_default() {
+    let mut catalog = Catalog::default();
+    catalog.create(&create(1, "orders")).unwrap();
+    let own = vec![("max.message.bytes".to_owned(), "1000".to_owned())];
+    catalog.create(&CreateTopic { configs: own, ..create(2, "own") }).unwrap();
+    let bytes = |catalog: &Catalog, name: &str| catalog.topic(name).unwrap().settings.max_message_bytes;
+    let set = |name, value| alter(ResourceKind::Broker, name, &[("message.max.bytes", value)]);
+    catalog.alter_other_configs(&set("", Some("7"))).unwrap();
+    assert_eq!((bytes(&catalog, "orders"), bytes(&catalog, "own")), (7, 1000));
+    catalog.alter_other_configs(&set("0", Some("8"))).unwrap();
+    assert_eq!(bytes(&catalog, "orders"), 8);
+    catalog.create(&create(3, "later")).unwrap();
+    assert_eq!(bytes(&catalog, "later"), 8);
+    catalog.alter_other_configs(&set("0", None)).unwrap();
+    assert_eq!((bytes(&catalog, "orders"), bytes(&catalog, "later")), (7, 7));
+    assert_eq!(catalog.dynamic_configs().of(ResourceKind::Broker, "0"), None);
+    catalog.alter_other_configs(&set("", None)).unwrap();
+    assert_eq!((bytes(&catalog, "orders"), catalog.dynamic_configs().all().count()), (1_048_588, 0));
+}
+
+#[test]
+fn resources_of_one_kind_are_told_apart_from_others() {
+    let mut catalog = Catalog::default();
+    for (kind, name) in [
+        (ResourceKind::ClientMetrics, "b"),
+        (ResourceKind::ClientMetrics, "a"),
+        (ResourceKind::ClientQuota, ""),
+        (ResourceKind::Broker, "z"),
+    ] {
+        catalog.alter_other_configs(&alter(kind, name, &[("x", Some("1"))])).unwrap();
+    }
+    let found: Vec<_> = catalog.dynamic_configs().of_kind(ResourceKind::ClientMetrics).map(|(name, _)| name).collect();
+    assert_eq!(found, ["a", "b"]);
+}
+
+#[test]
+fn no_resource_has_more_configs_than_there_is_room_for() {
+    let mut catalog = Catalog::default();
+    let names: Vec<String> = (0..1_001).map(|number| number.to_string()).collect();
+    let many: Vec<_> = names.iter().map(|name| (name.as_str(), Some("x"))).collect();
+    let refusal = catalog.alter_other_configs(&alter(ResourceKind::ClientMetrics, "g", &many)).unwrap_err();
+    assert_eq!(refusal, ConfigsRefusal::TooManyConfigs { max: 1_000 });
+    assert_eq!(catalog.alter_other_configs(&alter(ResourceKind::ClientMetrics, "g", &many[1..])), Ok(()));
+}
+
+proptest! {
+    #[test]
+    fn stored_configs_read_back(configs in proptest::collection::btree_map(".{0,10}", ".{0,10}", 1..5)) {
+        let changes: Vec<_> = configs.iter().map(|(name, value)| (name.as_str(), Some(value.as_str()))).collect();
+        let command = alter(ResourceKind::ClientQuota, "c", &changes);
+        let mut before = Catalog::default();
+        before.alter_other_configs(&command).unwrap();
+        let mut after = DynamicConfigs::default();
+        after.restore(command.resource.clone(), before.dynamic_configs().encode(&command.resource).unwrap()).unwrap();
+        prop_assert_eq!(&after, before.dynamic_configs());
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_an_error_or_configs(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let resource = ConfigResource { kind: ResourceKind::ClientMetrics, name: String::new() };
+        let _ = DynamicConfigs::default().restore(resource, bytes.into());
     }
 }

@@ -17,22 +17,22 @@ pub struct Topic {
     pub partitions: i32,
     /// Only what differs from the defaults.
     pub configs: BTreeMap<String, String>,
-    /// What the configs amount to.
+    /// What the configs amount to, with what brokers were told for all topics.
     pub settings: TopicSettings,
 }
 
-/// A stored topic that can't be read.
+/// A stored topic, or stored configs, that can't be read.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum StoredTopicError {
-    #[error("the stored topic has format version {found}, this program knows up to {known}")]
+    #[error("what was stored has format version {found}, this program knows up to {known}")]
     NewerFormat { found: u8, known: u8 },
-    #[error("the stored topic is malformed")]
+    #[error("what was stored is malformed")]
     Malformed,
 }
 
 impl Topic {
     pub fn new(id: TopicId, name: TopicName, partitions: i32, configs: BTreeMap<String, String>) -> Self {
-        let settings = TopicSettings::of(&configs);
+        let settings = TopicSettings::of(&configs, &BTreeMap::new());
         Self { id, name, partitions, configs, settings }
     }
 
@@ -75,12 +75,12 @@ impl Topic {
     }
 }
 
-fn put_text(out: &mut BytesMut, text: &str) {
+pub(crate) fn put_text(out: &mut BytesMut, text: &str) {
     out.put_u32(text.len() as u32);
     out.put_slice(text.as_bytes());
 }
 
-fn get_text(from: &mut Bytes) -> Result<String, StoredTopicError> {
+pub(crate) fn get_text(from: &mut Bytes) -> Result<String, StoredTopicError> {
     let length = from.try_get_u32().map_err(|_| StoredTopicError::Malformed)? as usize;
     if length > from.len() {
         return Err(StoredTopicError::Malformed);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use daybook_command::{
-    AllocateProducerId, AlterGroupConfigs, AlterTopicConfigs, AppendBatch, AppendCondition, AppendEvents,
-    AppendRefusal, Applied, Command, CommitOffsets, CreatePartitions, CreateTopic, DeleteGroup, DeleteOffsets,
-    DeleteShareState, DeleteTopic, Door, EventBatch, ExpectedVersion, OffsetToCommit, Outcome, PutSharePartition,
-    SharePartitionState, ShareRun, StreamCheck, TermQuery,
+    AllocateProducerId, AlterConfigs, AlterGroupConfigs, AlterTopicConfigs, AppendBatch, AppendCondition, AppendEvents,
+    AppendRefusal, Applied, Command, CommitOffsets, ConfigResource, CreatePartitions, CreateTopic, DeleteGroup,
+    DeleteOffsets, DeleteShareState, DeleteTopic, Door, EventBatch, ExpectedVersion, OffsetToCommit, Outcome,
+    PutSharePartition, ResourceKind, SharePartitionState, ShareRun, StreamCheck, TermQuery,
 };
 use daybook_event::{NewEvent, StreamSettings, header, push, push_tombstone};
 use daybook_record::{BatchBuilder, BatchHeader, Compression, STAMP_BYTES};
@@ -101,6 +101,13 @@ impl Workload {
                 Command::AlterTopicConfigs(AlterTopicConfigs { id: self.topic(), changes })
             }
             32..60 => self.append_events(),
+            60..63 => {
+                let kind = ResourceKind::ALL[self.random.random_range(0..ResourceKind::ALL.len())];
+                let resource = ConfigResource { kind, name: ["", "0"][self.random.random_range(0..2)].to_owned() };
+                let value = self.random.random_bool(0.6).then(|| "LogAppendTime".to_owned());
+                let changes = vec![("log.message.timestamp.type".to_owned(), value)];
+                Command::AlterConfigs(AlterConfigs { resource, changes })
+            }
             8..10 => Command::CreatePartitions(CreatePartitions {
                 id: self.topic(),
                 total: self.random.random_range(1..PARTITIONS + 2),

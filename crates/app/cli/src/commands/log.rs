@@ -213,5 +213,6 @@ fn describe(command: &Command) -> String {
             format!("{name} group {} {which}", delete.group)
         }
         Command::AlterGroupConfigs(alter) => format!("{name} group {} {:?}", alter.group, alter.changes),
+        Command::AlterConfigs(alter) => format!("{name} {} changes {}", alter.resource, alter.changes.len()),
     }
 }
