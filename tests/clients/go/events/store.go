@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/kurrent-io/KurrentDB-Client-Go/kurrentdb"
+
+	. "daybook/clients/check"
 )
 
 type store struct {
@@ -23,19 +26,25 @@ type store struct {
 	closers  []func()
 }
 
+func main() {
+	Main(os.Args[1:], scenarios, open)
+}
+
 func open(address, name string) *store {
-	config := must(kurrentdb.ParseConnectionString(fmt.Sprintf("kurrentdb://%s?tls=false", address)))
+	config := Must(kurrentdb.ParseConnectionString(fmt.Sprintf("kurrentdb://%s?tls=false", address)))
 	config.Logger = func(kurrentdb.LogLevel, string, ...any) {}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*Patience)
 	return &store{
-		db:       must(kurrentdb.NewClient(config)),
+		db:       Must(kurrentdb.NewClient(config)),
 		ctx:      ctx,
 		category: fmt.Sprintf("go%s%x", strings.ReplaceAll(name, "_", ""), time.Now().UnixNano()),
 		closers:  []func(){cancel},
 	}
 }
 
-func (s *store) close() {
+func (s *store) Lacks(string) string { return "" }
+
+func (s *store) Close() {
 	for _, each := range s.closers {
 		each()
 	}
@@ -58,7 +67,7 @@ func (s *store) tryAppend(stream string, state kurrentdb.StreamState, events ...
 }
 
 func (s *store) append(stream string, state kurrentdb.StreamState, events ...kurrentdb.EventData) *kurrentdb.WriteResult {
-	return must(s.tryAppend(stream, state, events...))
+	return Must(s.tryAppend(stream, state, events...))
 }
 
 func (s *store) tryRead(stream string, options kurrentdb.ReadStreamOptions, count uint64) ([]*kurrentdb.RecordedEvent, error) {
@@ -70,11 +79,11 @@ func (s *store) tryRead(stream string, options kurrentdb.ReadStreamOptions, coun
 }
 
 func (s *store) read(stream string) []*kurrentdb.RecordedEvent {
-	return must(s.tryRead(stream, kurrentdb.ReadStreamOptions{}, 100_000))
+	return Must(s.tryRead(stream, kurrentdb.ReadStreamOptions{}, 100_000))
 }
 
 func (s *store) readAll(options kurrentdb.ReadAllOptions, count uint64) []*kurrentdb.RecordedEvent {
-	return must(collect(must(s.db.ReadAll(s.ctx, options, count))))
+	return Must(collect(Must(s.db.ReadAll(s.ctx, options, count))))
 }
 
 func collect(reading *kurrentdb.ReadStream) ([]*kurrentdb.RecordedEvent, error) {
@@ -94,7 +103,7 @@ func collect(reading *kurrentdb.ReadStream) ([]*kurrentdb.RecordedEvent, error) 
 
 // follow ends the subscription with the scenario.
 func (s *store) follow(subscription *kurrentdb.Subscription, err error) *kurrentdb.Subscription {
-	ok(err)
+	OK(err)
 	s.closers = append(s.closers, func() { _ = subscription.Close() })
 	return subscription
 }
@@ -104,7 +113,7 @@ func take(subscription *kurrentdb.Subscription, count int) []*kurrentdb.Recorded
 	for len(got) < count {
 		each := subscription.Recv()
 		if each.SubscriptionDropped != nil {
-			fail("dropped after %d of %d: %v", len(got), count, each.SubscriptionDropped.Error)
+			Fail("dropped after %d of %d: %v", len(got), count, each.SubscriptionDropped.Error)
 		}
 		if each.EventAppeared != nil {
 			got = append(got, each.EventAppeared.Event)
@@ -118,7 +127,7 @@ func takePersistent(subscription *kurrentdb.PersistentSubscription, count int) [
 	for len(got) < count {
 		each := subscription.Recv()
 		if each.SubscriptionDropped != nil {
-			fail("dropped after %d of %d: %v", len(got), count, each.SubscriptionDropped.Error)
+			Fail("dropped after %d of %d: %v", len(got), count, each.SubscriptionDropped.Error)
 		}
 		got = append(got, each.EventAppeared)
 	}
@@ -127,11 +136,11 @@ func takePersistent(subscription *kurrentdb.PersistentSubscription, count int) [
 
 // refused wants an error of this code.
 func refused(code kurrentdb.ErrorCode, what string, err error) *kurrentdb.Error {
-	that(err != nil, what+": want an error, but it succeeded")
+	That(err != nil, what+": want an error, but it succeeded")
 	var got *kurrentdb.Error
-	that(errors.As(err, &got), fmt.Sprintf("%s: want an error of the client, got %v", what, err))
+	That(errors.As(err, &got), fmt.Sprintf("%s: want an error of the client, got %v", what, err))
 	if got.Code() != code {
-		fail("%s: want code %d, got %d: %v", what, code, got.Code(), err)
+		Fail("%s: want code %d, got %d: %v", what, code, got.Code(), err)
 	}
 	return got
 }
@@ -167,7 +176,7 @@ func ids(events []*kurrentdb.RecordedEvent) (ids []uuid.UUID) {
 func numbers(events []*kurrentdb.RecordedEvent) (numbers []int) {
 	for _, each := range events {
 		data := struct{ Number *int }{}
-		ok(json.Unmarshal(each.Data, &data))
+		OK(json.Unmarshal(each.Data, &data))
 		if data.Number == nil {
 			data.Number = new(int)
 			*data.Number = -1
