@@ -66,6 +66,8 @@ type joining struct {
 type client interface {
 	View
 	fresh() string
+	// The same with connections of its own: an administrator's old one ends with the server.
+	again() client
 	// The protocol's name of an error.
 	code(err error) string
 	cluster() (id string, addresses []string)

@@ -47,6 +47,12 @@ func (f *franz) Close() {
 	}
 }
 
+func (f *franz) again() client {
+	other := openFranz(f.address, "again")
+	f.closers = append(f.closers, other.Close)
+	return other
+}
+
 func (f *franz) fresh() string {
 	f.names++
 	return fmt.Sprintf("%s-%d", f.prefix, f.names)

@@ -42,8 +42,8 @@ func saramaConfig() *sarama.Config {
 	config.Version = sarama.MaxVersion
 	config.Producer.Return.Successes = true
 	// Enough for a restart of the server.
-	config.Producer.Retry.Max, config.Producer.Retry.Backoff = 100, 100*time.Millisecond
-	config.Metadata.Retry.Max, config.Metadata.Retry.Backoff = 100, 100*time.Millisecond
+	config.Producer.Retry.Max, config.Producer.Retry.Backoff = 1000, 100*time.Millisecond
+	config.Metadata.Retry.Max, config.Metadata.Retry.Backoff = 1000, 100*time.Millisecond
 	config.Consumer.MaxWaitTime = 50 * time.Millisecond
 	config.Consumer.Offsets.Initial = sarama.OffsetOldest
 	config.Consumer.Offsets.AutoCommit.Enable = false
@@ -63,6 +63,12 @@ func (s *saramaClient) Close() {
 	for _, each := range slices.Backward(s.closers) {
 		each()
 	}
+}
+
+func (s *saramaClient) again() client {
+	other := openSarama(s.address, "again")
+	s.closers = append(s.closers, other.Close)
+	return other
 }
 
 func (s *saramaClient) fresh() string {

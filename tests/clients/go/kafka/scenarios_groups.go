@@ -191,6 +191,7 @@ func serverRestart(c client) {
 	ends := flow.end()
 	Eventually("all is read", func() bool { return seen.count() >= int(ends[0]+ends[1]+ends[2]) })
 	worker.leave()
+	c = c.again()
 	Equal(ends, c.committed(group, name), "committed positions")
 	got := everything(c, name)
 	for n := range int32(3) {
