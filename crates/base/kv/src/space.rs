@@ -28,10 +28,16 @@ pub enum Space {
     Terms,
     /// Configs of what isn't a topic, by kind and name.
     Configs,
+    /// Transactional ids, each with its producer and its open transaction.
+    Transactions,
+    /// Offsets that open transactions will commit for groups.
+    PendingOffsets,
+    /// Aborted transactions, by partition and the offset of their marker.
+    Aborted,
 }
 
 impl Space {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Meta,
         Self::Topics,
         Self::Partitions,
@@ -46,6 +52,9 @@ impl Space {
         Self::Positions,
         Self::Terms,
         Self::Configs,
+        Self::Transactions,
+        Self::PendingOffsets,
+        Self::Aborted,
     ];
 
     /// Spaces that grow with the number of events.
@@ -69,6 +78,9 @@ impl Space {
             Self::ShareGroups => 20,
             Self::GroupConfigs => 21,
             Self::Configs => 22,
+            Self::Transactions => 14,
+            Self::PendingOffsets => 15,
+            Self::Aborted => 16,
         }
     }
 }
@@ -90,6 +102,9 @@ impl fmt::Display for Space {
             Self::Positions => "positions",
             Self::Terms => "terms",
             Self::Configs => "configs",
+            Self::Transactions => "transactions",
+            Self::PendingOffsets => "pending offsets",
+            Self::Aborted => "aborted",
         })
     }
 }

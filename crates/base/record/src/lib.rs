@@ -4,6 +4,7 @@
 //! - a door that takes batches from clients: [`batches`], then [`check`] each, [`check_records`] where records must be looked at;
 //! - the log, which assigns offsets: [`stamp`], since the CRC covers neither base offset nor leader epoch;
 //! - readers of files: [`verify`]; readers of records: [`records`], [`offset_for_timestamp`], [`latest_record`];
+//! - whoever ends transactions: [`Marker`];
 //! - whoever makes batches: [`BatchBuilder`]; whoever removes records from them: [`sift`].
 //!
 //! Everything here is a total function of its bytes: arbitrary input is an error, never a panic, and what it makes us allocate
@@ -14,6 +15,7 @@ mod check;
 mod compression;
 mod error;
 mod header;
+mod marker;
 mod partitioner;
 mod record;
 mod sift;
@@ -29,6 +31,7 @@ pub use error::{BatchError, RecordFault};
 pub use header::{
     Attributes, BatchHeader, HEADER_BYTES, NO_SEQUENCE, STAMP_BYTES, TimestampType, sequence_plus, stamp,
 };
+pub use marker::{Marker, MarkerKind};
 pub use partitioner::partition_of_key;
 pub use record::{Record, RecordHeader, Records, records};
 pub use sift::{Sifted, sift};

@@ -42,6 +42,21 @@ impl ProducerId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProducerEpoch(pub i16);
 
+impl ProducerEpoch {
+    pub const NONE: Self = Self(-1);
+
+    /// The epoch after this one; the last one stays.
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+impl fmt::Display for ProducerEpoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// Name of a consumer group. Any string, as in Kafka; the empty one is allowed to old clients.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub Arc<str>);
@@ -53,6 +68,26 @@ impl GroupId {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// Name under which a producer's transactions are known, whatever process it is (Kafka's `transactional.id`).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TransactionalId(pub Arc<str>);
+
+impl TransactionalId {
+    pub fn new(name: &str) -> Self {
+        Self(name.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TransactionalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

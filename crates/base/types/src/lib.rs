@@ -10,6 +10,7 @@ mod time;
 pub use fault::FaultKind;
 pub use ident::{
     GroupId, IllegalName, NodeId, PartitionId, PartitionIndex, ProducerEpoch, ProducerId, ShardId, TopicId, TopicName,
+    TransactionalId,
 };
 pub use position::{LeaderEpoch, Lsn, Offset, Position, StreamVersion, Term};
 pub use time::TimestampMs;

@@ -3,7 +3,7 @@
 //! What the codes make clients do is Kafka's contract: a retriable one makes them try again, perhaps after asking for
 //! metadata; any other is the application's.
 
-use daybook_command::{AppendRefusal, GroupRefusal, ProposeError, TopicRefusal, TrimRefusal};
+use daybook_command::{AppendRefusal, GroupRefusal, ProposeError, TopicRefusal, TransactionRefusal, TrimRefusal};
 use daybook_group_coordinator::GroupError;
 use daybook_read::ReadError;
 use daybook_record::BatchError;
@@ -49,6 +49,31 @@ pub(crate) fn of_append(refusal: &AppendRefusal) -> ErrorCode {
         AppendRefusal::WrongVersion { .. } | AppendRefusal::NotEventTopic { .. } => ErrorCode::InvalidRecord,
         // Over in a moment; clients retry it.
         AppendRefusal::Indexing { .. } => ErrorCode::NotLeaderOrFollower,
+        AppendRefusal::NotTransactional => ErrorCode::InvalidTxnState,
+        // As with a producer that has no transactions: what it does about it depends on the API that it asks next.
+        AppendRefusal::Transaction(TransactionRefusal::Fenced { .. }) => ErrorCode::InvalidProducerEpoch,
+        AppendRefusal::Transaction(refusal) => of_transaction(refusal),
+    }
+}
+
+/// A step of a transaction. Requests of versions that don't know a code turn it into an older one themselves.
+pub(crate) fn of_transaction(refusal: &TransactionRefusal) -> ErrorCode {
+    match refusal {
+        TransactionRefusal::UnknownId { .. } | TransactionRefusal::OtherProducer { .. } => {
+            ErrorCode::InvalidProducerIdMapping
+        }
+        TransactionRefusal::Fenced { .. } => ErrorCode::ProducerFenced,
+        TransactionRefusal::InvalidState { .. } => ErrorCode::InvalidTxnState,
+        TransactionRefusal::PartitionNotAdded { .. } | TransactionRefusal::GroupNotAdded { .. } => {
+            ErrorCode::TransactionAbortable
+        }
+        TransactionRefusal::UnknownPartition { .. } => ErrorCode::UnknownTopicOrPartition,
+        // Ends the transaction, not the producer.
+        TransactionRefusal::EventTopic { .. } => ErrorCode::InvalidRecord,
+        TransactionRefusal::NoTransactionalId => ErrorCode::TransactionalIdAuthorizationFailed,
+        // Retriable: ids are forgotten in time.
+        TransactionRefusal::TooManyIds { .. } => ErrorCode::CoordinatorNotAvailable,
+        TransactionRefusal::TooManyGroups { .. } => ErrorCode::InvalidRequest,
     }
 }
 
@@ -76,6 +101,7 @@ pub(crate) fn of_topic(refusal: &TopicRefusal) -> ErrorCode {
         TopicRefusal::Exists { .. } => ErrorCode::TopicAlreadyExists,
         TopicRefusal::Unknown { .. } => ErrorCode::UnknownTopicOrPartition,
         TopicRefusal::NotMorePartitions { .. } => ErrorCode::InvalidPartitions,
+        TopicRefusal::OpenTransaction { .. } => ErrorCode::InvalidConfig,
     }
 }
 

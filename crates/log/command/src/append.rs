@@ -5,7 +5,7 @@ use daybook_types::{Offset, PartitionId, TimestampMs, TopicId};
 use thiserror::Error;
 
 use crate::encoding::{DecodeError, Reader, Writer};
-use crate::{ActualVersion, ExpectedVersion};
+use crate::{ActualVersion, ExpectedVersion, TransactionRefusal};
 
 /// A record batch (v2) for the end of a partition. The batch was checked by the door: CRC, size, record count.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,10 @@ pub enum AppendRefusal {
     Indexing { topic: TopicId },
     #[error("topic {topic} has no index of streams, so no condition can be checked; set its config daybook.streams")]
     NotEventTopic { topic: TopicId },
+    #[error("the producer has a transaction open here, so its batch must be transactional")]
+    NotTransactional,
+    #[error(transparent)]
+    Transaction(#[from] TransactionRefusal),
 }
 
 impl AppendBatch {

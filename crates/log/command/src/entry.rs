@@ -5,11 +5,12 @@ use daybook_types::{Offset, TimestampMs};
 
 use crate::encoding::{DecodeError, Reader, Writer};
 use crate::{
-    AllocateProducerId, AlterConfigs, AlterGroupConfigs, AlterTopicConfigs, AppendBatch, AppendEvents, AppendRefusal,
-    Appended, CommitOffsets, CompactedTo, CompactionBounds, CompactionRefusal, ConfigsRefusal, CreatePartitions,
-    CreateTopic, DeleteGroup, DeleteOffsets, DeleteShareState, DeleteSubscription, DeleteTopic, EventsAppended,
-    EventsRefusal, GroupRefusal, IndexRecords, ProducerIdAllocated, PutSharePartition, PutSubscription, ShareRefusal,
-    SubscriptionRefusal, TopicRefusal, TrimPartition, TrimRefusal,
+    AddToTransaction, AllocateProducerId, AlterConfigs, AlterGroupConfigs, AlterTopicConfigs, AppendBatch,
+    AppendEvents, AppendRefusal, AppendToTransaction, Appended, CommitOffsets, CommitOffsetsInTransaction, CompactedTo,
+    CompactionBounds, CompactionRefusal, ConfigsRefusal, CreatePartitions, CreateTopic, DeleteGroup, DeleteOffsets,
+    DeleteShareState, DeleteSubscription, DeleteTopic, EndTransaction, EventsAppended, EventsRefusal, GroupRefusal,
+    IndexRecords, InitProducer, ProducerIdAllocated, PutSharePartition, PutSubscription, ShareRefusal,
+    SubscriptionRefusal, SweepTransaction, TopicRefusal, TransactionRefusal, TrimPartition, TrimRefusal,
 };
 
 const FORMAT_VERSION: u8 = 1;
@@ -44,6 +45,12 @@ pub enum Command {
     DeleteShareState(DeleteShareState),
     AlterGroupConfigs(AlterGroupConfigs),
     AlterConfigs(AlterConfigs),
+    AppendToTransaction(AppendToTransaction),
+    InitProducer(InitProducer),
+    AddToTransaction(AddToTransaction),
+    CommitOffsetsInTransaction(CommitOffsetsInTransaction),
+    EndTransaction(EndTransaction),
+    SweepTransaction(SweepTransaction),
 }
 
 /// What apply decided about a command: the same variant as the command's.
@@ -70,6 +77,13 @@ pub enum Outcome {
     DeleteShareState(Result<(), ShareRefusal>),
     AlterGroupConfigs,
     AlterConfigs(Result<(), ConfigsRefusal>),
+    AppendToTransaction(Result<Appended, AppendRefusal>),
+    InitProducer(Result<ProducerIdAllocated, TransactionRefusal>),
+    AddToTransaction(Result<(), TransactionRefusal>),
+    CommitOffsetsInTransaction(Result<(), TransactionRefusal>),
+    /// The producer's id and epoch from now on.
+    EndTransaction(Result<ProducerIdAllocated, TransactionRefusal>),
+    SweepTransaction(Result<(), TransactionRefusal>),
 }
 
 impl Command {
@@ -94,6 +108,12 @@ impl Command {
             Self::DeleteShareState(_) => 28,
             Self::AlterGroupConfigs(_) => 29,
             Self::AlterConfigs(_) => 30,
+            Self::AppendToTransaction(_) => 14,
+            Self::InitProducer(_) => 15,
+            Self::AddToTransaction(_) => 16,
+            Self::CommitOffsetsInTransaction(_) => 17,
+            Self::EndTransaction(_) => 18,
+            Self::SweepTransaction(_) => 19,
         }
     }
 
@@ -119,6 +139,12 @@ impl Command {
             Self::DeleteShareState(_) => "delete_share_state",
             Self::AlterGroupConfigs(_) => "alter_group_configs",
             Self::AlterConfigs(_) => "alter_configs",
+            Self::AppendToTransaction(_) => "append_to_transaction",
+            Self::InitProducer(_) => "init_producer",
+            Self::AddToTransaction(_) => "add_to_transaction",
+            Self::CommitOffsetsInTransaction(_) => "commit_offsets_in_transaction",
+            Self::EndTransaction(_) => "end_transaction",
+            Self::SweepTransaction(_) => "sweep_transaction",
         }
     }
 
@@ -136,7 +162,7 @@ impl Command {
                     .iter()
                     .map(|(name, value)| name.len() + value.as_ref().map_or(0, String::len))
                     .sum::<usize>(),
-                Self::CommitOffsets(commit) => commit.offsets.iter().map(|o| o.metadata.len() + 40).sum::<usize>(),
+                Self::CommitOffsets(commit) => commit.bytes(),
                 Self::DeleteOffsets(delete) => delete.partitions.len() * 20,
                 Self::AppendEvents(append) => append.bytes(),
                 Self::IndexRecords(index) => index.batch.len() + IndexRecords::HEAD_BYTES,
@@ -146,6 +172,12 @@ impl Command {
                 Self::DeleteShareState(delete) => delete.bytes(),
                 Self::AlterGroupConfigs(alter) => alter.bytes(),
                 Self::AlterConfigs(alter) => alter.bytes(),
+                Self::AppendToTransaction(command) => command.bytes(),
+                Self::InitProducer(command) => command.bytes(),
+                Self::AddToTransaction(command) => command.bytes(),
+                Self::CommitOffsetsInTransaction(command) => command.bytes(),
+                Self::EndTransaction(command) => command.bytes(),
+                Self::SweepTransaction(command) => command.bytes(),
                 Self::DeleteTopic(_)
                 | Self::CreatePartitions(_)
                 | Self::AllocateProducerId(_)
@@ -166,11 +198,16 @@ impl Command {
             Self::IndexRecords(index) => {
                 return out.sized(IndexRecords::HEAD_BYTES + index.batch.len(), |out| index.write(out));
             }
+            Self::AppendToTransaction(append) => return append.write_sized(out),
             _ => {}
         }
         let mut body = Writer::default();
         match self {
-            Self::AppendBatch(_) | Self::AppendEvents(_) | Self::IndexRecords(_) | Self::AllocateProducerId(_) => {}
+            Self::AppendBatch(_)
+            | Self::AppendToTransaction(_)
+            | Self::AppendEvents(_)
+            | Self::IndexRecords(_)
+            | Self::AllocateProducerId(_) => {}
             Self::CreateTopic(command) => command.write(&mut body),
             Self::DeleteTopic(command) => command.write(&mut body),
             Self::AlterTopicConfigs(command) => command.write(&mut body),
@@ -186,6 +223,11 @@ impl Command {
             Self::DeleteShareState(command) => command.write(&mut body),
             Self::AlterGroupConfigs(command) => command.write(&mut body),
             Self::AlterConfigs(command) => command.write(&mut body),
+            Self::InitProducer(command) => command.write(&mut body),
+            Self::AddToTransaction(command) => command.write(&mut body),
+            Self::CommitOffsetsInTransaction(command) => command.write(&mut body),
+            Self::EndTransaction(command) => command.write(&mut body),
+            Self::SweepTransaction(command) => command.write(&mut body),
         }
         out.sized(body.len(), |out| body.finish().iter().for_each(|part| out.raw(part)));
     }
@@ -212,6 +254,12 @@ impl Command {
             28 => Self::DeleteShareState(DeleteShareState::read(from)?),
             29 => Self::AlterGroupConfigs(AlterGroupConfigs::read(from)?),
             30 => Self::AlterConfigs(AlterConfigs::read(from)?),
+            14 => Self::AppendToTransaction(AppendToTransaction::read(from)?),
+            15 => Self::InitProducer(InitProducer::read(from)?),
+            16 => Self::AddToTransaction(AddToTransaction::read(from)?),
+            17 => Self::CommitOffsetsInTransaction(CommitOffsetsInTransaction::read(from)?),
+            18 => Self::EndTransaction(EndTransaction::read(from)?),
+            19 => Self::SweepTransaction(SweepTransaction::read(from)?),
             _ => return Err(DecodeError::UnknownTag { tag }),
         };
         if from.is_at_end() { Ok(command) } else { Err(DecodeError::Malformed) }

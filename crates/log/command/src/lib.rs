@@ -16,6 +16,7 @@ mod producer;
 mod share;
 mod subscription;
 mod topic;
+mod transaction;
 mod trim;
 
 pub use append::{AppendBatch, AppendRefusal, Appended};
@@ -33,4 +34,8 @@ pub use producer::{AllocateProducerId, ProducerIdAllocated};
 pub use share::{AlterGroupConfigs, DeleteShareState, PutSharePartition, SharePartitionState, ShareRefusal, ShareRun};
 pub use subscription::{DeleteSubscription, PutSubscription, SubscriptionMustBe, SubscriptionRefusal};
 pub use topic::{AlterTopicConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicRefusal};
+pub use transaction::{
+    AddToTransaction, AppendToTransaction, CommitOffsetsInTransaction, EndTransaction, InitProducer, SweepTransaction,
+    TransactionRefusal, TransactionalProducer,
+};
 pub use trim::{TrimPartition, TrimRefusal};

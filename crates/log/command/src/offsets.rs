@@ -50,6 +50,18 @@ pub enum GroupRefusal {
     Unknown { group: GroupId },
 }
 
+impl OffsetToCommit {
+    /// What is kept of it when the log takes it.
+    pub fn committed_at(&self, time: TimestampMs) -> CommittedOffset {
+        CommittedOffset {
+            offset: self.offset,
+            leader_epoch: self.leader_epoch,
+            metadata: self.metadata.clone(),
+            committed_at: time,
+        }
+    }
+}
+
 impl CommitOffsets {
     pub(crate) fn write(&self, out: &mut Writer) {
         out.text(self.group.as_str());
@@ -61,6 +73,11 @@ impl CommitOffsets {
             out.i32(offset.leader_epoch);
             out.text(&offset.metadata);
         }
+    }
+
+    /// About how many bytes it takes in an entry.
+    pub(crate) fn bytes(&self) -> usize {
+        self.offsets.iter().map(|offset| offset.metadata.len() + 40).sum()
     }
 
     pub(crate) fn read(from: &mut Reader) -> Result<Self, DecodeError> {

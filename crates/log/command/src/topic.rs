@@ -43,6 +43,8 @@ pub enum TopicRefusal {
     Unknown { id: TopicId },
     #[error("the topic has {current} partitions and can only grow, not to {asked}")]
     NotMorePartitions { current: i32, asked: i32 },
+    #[error("topic {id} is part of an open transaction; it can become an event topic when that has ended")]
+    OpenTransaction { id: TopicId },
 }
 
 impl CreateTopic {

@@ -1,7 +1,8 @@
 //! What a checkpoint keeps of the state, and how the state comes back from it.
 //!
 //! Keys (disk format): topics by id; partitions by id and a zero byte; producers by partition and producer id; committed
-//! offsets and share-partitions by group name, a zero byte, and partition; subscriptions and configs of groups by
+//! offsets and share-partitions by group name, a zero byte, and partition; pending offsets by the same and the producer id;
+//! transactional ids by name; aborted transactions by partition and their marker's offset; subscriptions and configs of groups by
 //! name; configs of brokers, client metrics and quotas by kind and name; counters under `state`.
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,24 +12,28 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use daybook_catalog::{Catalog, DynamicConfigs, StoredTopicError, Topic};
 use daybook_command::{ConfigResource, ResourceKind};
 use daybook_consumer_group::{
-    GroupConfigs, Groups, StoredGroupError, decode_configs, decode_offset, encode_configs, encode_offset,
+    GroupConfigs, Groups, StoredGroupError, decode_configs, decode_offset, decode_pending, encode_configs,
+    encode_offset, encode_pending,
 };
 use daybook_event_stream::EventStreams;
 use daybook_kv::{KvError, Op, Space, Store};
 use daybook_partition::{
-    Compaction, Partition, PartitionChanges, PartitionLog, ProducerWindow, StoredPartition, StoredPartitionError,
-    TailBatch,
+    AbortedIndex, AbortedTransaction, Compaction, Partition, PartitionChanges, PartitionLog, ProducerWindow,
+    StoredPartition, StoredPartitionError, TailBatch,
 };
 use daybook_record::BatchHeader;
 use daybook_segment::{Roll, StampedBatch};
 use daybook_shard::{Content, PartitionAppend};
 use daybook_share_group::{ShareGroups, StoredShareError, decode_state, encode_state};
 use daybook_subscription::Subscriptions;
-use daybook_types::{FaultKind, GroupId, Lsn, Offset, PartitionId, PartitionIndex, ProducerId, TopicId};
+use daybook_transaction::{StoredTransactionError, Transactional, Transactions};
+use daybook_types::{
+    FaultKind, GroupId, Lsn, Offset, PartitionId, PartitionIndex, ProducerId, TopicId, TransactionalId,
+};
 use thiserror::Error;
 
 use crate::posted::Posted;
-use crate::state::{Changed, Counters, ShardState};
+use crate::state::{Changed, Counters, Removed, ShardState};
 
 const STATE_KEY: &[u8] = b"state";
 const STATE_FORMAT_VERSION: u8 = 2;
@@ -55,6 +60,8 @@ pub enum RestoreError {
     Group { group: GroupId, source: StoredGroupError },
     #[error("share group {group}: {source}")]
     ShareGroup { group: GroupId, source: StoredShareError },
+    #[error("transactional id {id}: {source}")]
+    Transaction { id: TransactionalId, source: StoredTransactionError },
     #[error(transparent)]
     Streams(#[from] daybook_event_stream::RestoreError),
     #[error("the index store has a malformed key in the space of {space}")]
@@ -82,12 +89,14 @@ impl ShardState {
         let groups = restore_groups(kv)?;
         let mut producers = restore_producers(kv)?;
         let mut compactions = restore_compactions(kv)?;
+        let mut aborted = restore_aborted(kv)?;
         let (counters, applied) = match kv.get(Space::Meta, STATE_KEY)? {
             Some(bytes) => decode_counters(bytes).ok_or(RestoreError::Counters)?,
             None => (Counters::default(), Lsn(0)),
         };
         let streams = EventStreams::restore(kv)?;
-        let posted = Posted::new(catalog, groups, restore_subscriptions(kv)?, Arc::clone(streams.index()), applied);
+        let (subscriptions, transactions) = (restore_subscriptions(kv)?, restore_transactions(kv)?);
+        let posted = Posted::new(catalog, groups, subscriptions, transactions, Arc::clone(streams.index()), applied);
         *posted.share_groups.write() = restore_share_groups(kv)?;
         *posted.group_configs.write() = restore_group_configs(kv)?;
         let mut partitions = HashMap::new();
@@ -102,8 +111,10 @@ impl ShardState {
             }
             let stored =
                 StoredPartition::decode(value).map_err(|source| RestoreError::Partition { partition: id, source })?;
-            let producers = producers.remove(&id).unwrap_or_default();
-            let partition = Partition::restore(id, stored, producers, compactions.remove(&id).unwrap_or_default());
+            let (producers, aborted) = (producers.remove(&id), aborted.remove(&id));
+            let aborted = AbortedIndex::restore(aborted.unwrap_or_default());
+            let (producers, compaction) = (producers.unwrap_or_default(), compactions.remove(&id).unwrap_or_default());
+            let partition = Partition::restore(id, stored, producers, compaction, aborted);
             posted.logs.write().insert(id, Arc::clone(partition.log()));
             partitions.insert(id, partition);
         }
@@ -122,12 +133,15 @@ impl ShardState {
             let value = catalog.dynamic_configs().encode(&resource);
             ops.push(put_or_remove(Space::Configs, config_key(&resource), value));
         }
-        for (id, producers) in &removed {
+        for (id, Removed { producers, aborted }) in &removed {
             for which in [PARTITION_STATE, PARTITION_COMPACTION] {
                 ops.push(Op::Remove { space: Space::Partitions, key: partition_key(*id, &[which]) });
             }
             for producer in producers {
                 ops.push(Op::Remove { space: Space::Producers, key: producer_key(*id, *producer) });
+            }
+            for marker in aborted {
+                ops.push(Op::Remove { space: Space::Aborted, key: aborted_key(*id, *marker) });
             }
         }
         let mut appends = Vec::new();
@@ -136,7 +150,7 @@ impl ShardState {
         for id in partitions {
             let Some(partition) = self.partitions.get_mut(&id) else { continue };
             let Some(changes) = partition.take_changes() else { continue };
-            let PartitionChanges { stored, producers, compaction, is_trimmed } = changes;
+            let PartitionChanges { stored, producers, aborted, compaction, is_trimmed } = changes;
             if is_trimmed {
                 trims.push((id, stored.start));
             }
@@ -148,6 +162,9 @@ impl ShardState {
             for (producer, window) in producers {
                 ops.push(put_or_remove(Space::Producers, producer_key(id, producer), window));
             }
+            for (marker, transaction) in aborted {
+                ops.push(put_or_remove(Space::Aborted, aborted_key(id, marker), transaction));
+            }
             if let Some(topic) = catalog.topic_by_id(id.topic) {
                 let batches: Vec<StampedBatch> =
                     partition.log().look(|tail| tail.batches.iter().filter_map(stamped).collect());
@@ -157,9 +174,19 @@ impl ShardState {
                 }
             }
         }
-        for change in self.posted.groups.write().take_changes() {
+        let mut groups = self.posted.groups.write();
+        for change in groups.take_changes() {
             let value = change.offset.map(|(offset, protocol_type)| encode_offset(&offset, &protocol_type));
             ops.push(put_or_remove(Space::Groups, group_key(&change.group, change.partition), value));
+        }
+        for change in groups.take_pending_changes() {
+            let key = pending_key(&change.group, change.partition, change.producer);
+            ops.push(put_or_remove(Space::PendingOffsets, key, change.offset.as_ref().map(encode_pending)));
+        }
+        drop(groups);
+        for (id, transactional) in self.posted.transactions.write().take_changes() {
+            let key = Bytes::copy_from_slice(id.as_str().as_bytes());
+            ops.push(put_or_remove(Space::Transactions, key, transactional));
         }
         for (name, body) in self.posted.subscriptions.write().take_changes() {
             ops.push(put_or_remove(Space::Subscriptions, Bytes::from(name), body));
@@ -240,6 +267,14 @@ fn restore_groups(kv: &Store) -> Result<Groups, RestoreError> {
             decode_offset(value).map_err(|source| RestoreError::Group { group: group.clone(), source })?;
         groups.restore(group, partition, offset, protocol_type);
     }
+    for item in kv.scan(Space::PendingOffsets, &[]) {
+        let (key, value) = item?;
+        let malformed = || RestoreError::Key { space: Space::PendingOffsets };
+        let (rest, producer) = key.split_last_chunk::<8>().ok_or_else(malformed)?;
+        let (group, partition) = split_group_key(rest).ok_or_else(malformed)?;
+        let pending = decode_pending(value).map_err(|source| RestoreError::Group { group: group.clone(), source })?;
+        groups.restore_pending(group, partition, ProducerId(i64::from_be_bytes(*producer)), pending);
+    }
     Ok(groups)
 }
 
@@ -264,6 +299,19 @@ fn restore_group_configs(kv: &Store) -> Result<GroupConfigs, RestoreError> {
         all.restore(group, configs);
     }
     Ok(all)
+}
+
+fn restore_transactions(kv: &Store) -> Result<Transactions, RestoreError> {
+    let mut transactions = Transactions::default();
+    for item in kv.scan(Space::Transactions, &[]) {
+        let (key, value) = item?;
+        let name = std::str::from_utf8(&key).map_err(|_| RestoreError::Key { space: Space::Transactions })?;
+        let id = TransactionalId::new(name);
+        let transactional =
+            Transactional::decode(value).map_err(|source| RestoreError::Transaction { id: id.clone(), source })?;
+        transactions.restore(id, transactional);
+    }
+    Ok(transactions)
 }
 
 fn restore_subscriptions(kv: &Store) -> Result<Subscriptions, RestoreError> {
@@ -306,6 +354,19 @@ fn restore_compactions(kv: &Store) -> Result<HashMap<PartitionId, Compaction>, R
     Ok(compactions)
 }
 
+/// In the order of their markers, as the keys are.
+fn restore_aborted(kv: &Store) -> Result<HashMap<PartitionId, Vec<AbortedTransaction>>, RestoreError> {
+    let mut aborted: HashMap<PartitionId, Vec<AbortedTransaction>> = HashMap::new();
+    for item in kv.scan(Space::Aborted, &[]) {
+        let (key, value) = item?;
+        let (id, _) = split_partition_key(&key).ok_or(RestoreError::Key { space: Space::Aborted })?;
+        let transaction =
+            AbortedTransaction::decode(value).map_err(|source| RestoreError::Partition { partition: id, source })?;
+        aborted.entry(id).or_default().push(transaction);
+    }
+    Ok(aborted)
+}
+
 fn put_or_remove(space: Space, key: Bytes, value: Option<Bytes>) -> Op {
     match value {
         Some(value) => Op::Put { space, key, value },
@@ -325,6 +386,10 @@ fn producer_key(id: PartitionId, producer: ProducerId) -> Bytes {
     partition_key(id, &producer.0.to_be_bytes())
 }
 
+fn aborted_key(id: PartitionId, marker: Offset) -> Bytes {
+    partition_key(id, &marker.0.to_be_bytes())
+}
+
 fn split_partition_key(key: &[u8]) -> Option<(PartitionId, &[u8])> {
     let (topic, rest) = key.split_first_chunk::<16>()?;
     let (index, rest) = rest.split_first_chunk::<4>()?;
@@ -338,6 +403,12 @@ fn group_key(group: &GroupId, partition: PartitionId) -> Bytes {
     key.put_slice(group.as_str().as_bytes());
     key.put_u8(0);
     key.put_slice(&partition_key(partition, &[]));
+    key.freeze()
+}
+
+fn pending_key(group: &GroupId, partition: PartitionId, producer: ProducerId) -> Bytes {
+    let mut key = BytesMut::from(group_key(group, partition).as_ref());
+    key.put_i64(producer.0);
     key.freeze()
 }
 

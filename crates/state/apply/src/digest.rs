@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 
-use daybook_consumer_group::{encode_configs, encode_offset};
+use daybook_consumer_group::{encode_configs, encode_offset, encode_pending};
 use daybook_share_group::encode_state;
 
 use crate::state::ShardState;
@@ -24,6 +24,8 @@ pub struct Digest {
     /// What share groups have kept.
     pub share_groups: u64,
     pub group_configs: u64,
+    /// Transactional ids, and what aborted transactions left in partitions.
+    pub transactions: u64,
     /// The index of streams: what was posted to it, in order.
     pub streams: u64,
     pub counters: u64,
@@ -69,6 +71,12 @@ impl ShardState {
                         out.write(&encode_offset(offset, &offsets.protocol_type));
                     }
                 }
+                for (group, partition, producer, pending) in self.posted.groups.read().pending() {
+                    out.write(group.as_str().as_bytes());
+                    out.write(partition.to_string().as_bytes());
+                    out.write_i64(producer.0);
+                    out.write(&encode_pending(pending));
+                }
             }),
             subscriptions: digest(|out| {
                 for (name, body) in self.posted.subscriptions.read().all() {
@@ -89,6 +97,19 @@ impl ShardState {
                 for (group, configs) in self.posted.group_configs.read().groups() {
                     out.write(group.as_str().as_bytes());
                     out.write(&encode_configs(configs));
+                }
+            }),
+            transactions: digest(|out| {
+                for (id, transactional) in self.posted.transactions.read().all() {
+                    out.write(id.as_str().as_bytes());
+                    out.write(&transactional.encode());
+                }
+                for (id, partition) in &sorted {
+                    out.write(id.to_string().as_bytes());
+                    partition.log().look(|tail| {
+                        out.write_i64(tail.stable.0);
+                        tail.aborted.iter().for_each(|aborted| out.write(&aborted.encode()));
+                    });
                 }
             }),
             streams: digest(|out| self.streams.digest().into_iter().for_each(|word| out.write_u64(word))),

@@ -6,8 +6,8 @@ use daybook_command::{AppendEvents, EventsAppended, EventsRefusal, IndexRecords}
 use daybook_event::Facts;
 use daybook_event_stream::{Decision, EventStreams, PostedBatch};
 use daybook_kv::KvError;
-use daybook_partition::Circumstances;
-use daybook_record::records;
+use daybook_partition::{Circumstances, Fate, Partition};
+use daybook_record::{BatchHeader, records};
 use daybook_shard::At;
 use daybook_types::{Offset, TimestampMs};
 
@@ -20,6 +20,13 @@ pub(crate) fn facts(batch: &Bytes) -> Option<Vec<(i64, Facts)>> {
     let base = records.header().base_offset;
     let fact = |record: daybook_record::Record| Some((record.offset.0 - base.0, Facts::of(&record).ok()?));
     records.map(|record| record.ok().and_then(fact)).collect()
+}
+
+/// Whether the records of a batch are events: not where a transaction was aborted, or is told to have ended. None is open in a topic
+/// that becomes an event topic, nor can one begin.
+fn counts(partition: &Partition, header: &BatchHeader) -> bool {
+    let is_aborted = || partition.log().fate(header.producer_id, header.base_offset) == Fate::Aborted;
+    !(header.is_control() || header.is_transactional() && is_aborted())
 }
 
 pub(crate) fn circumstances(at: At, time: TimestampMs, topic: &Topic) -> Circumstances {
@@ -108,7 +115,8 @@ impl ShardState {
         let end = partition.log().look(|tail| tail.end);
         if !index.batch.is_empty()
             && let Some(facts) = facts(&index.batch)
-            && let Ok(header) = daybook_record::BatchHeader::read(&index.batch)
+            && let Ok(header) = BatchHeader::read(&index.batch)
+            && counts(partition, &header)
         {
             let base = header.base_offset;
             let due: Vec<(i64, Facts)> =

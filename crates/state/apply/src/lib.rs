@@ -10,6 +10,7 @@ mod digest;
 mod events;
 mod posted;
 mod state;
+mod transactions;
 
 pub use checkpoint::RestoreError;
 pub use digest::Digest;

@@ -1,6 +1,6 @@
 //! What readers see of a shard's state.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,6 +12,7 @@ use daybook_event_stream::StreamIndex;
 use daybook_partition::PartitionLog;
 use daybook_share_group::{ShareGroups, SharePartitions};
 use daybook_subscription::Subscriptions;
+use daybook_transaction::Transactions;
 use daybook_types::{GroupId, LeaderEpoch, Lsn, PartitionId, Term};
 use parking_lot::RwLock;
 use tokio::sync::watch;
@@ -25,6 +26,7 @@ pub struct Posted {
     pub(crate) subscriptions: RwLock<Subscriptions>,
     pub(crate) share_groups: RwLock<ShareGroups>,
     pub(crate) group_configs: RwLock<GroupConfigs>,
+    pub(crate) transactions: RwLock<Transactions>,
     streams: Arc<StreamIndex>,
     applied: watch::Sender<Lsn>,
     term: AtomicU64,
@@ -35,6 +37,7 @@ impl Posted {
         catalog: Catalog,
         groups: Groups,
         subscriptions: Subscriptions,
+        transactions: Transactions,
         streams: Arc<StreamIndex>,
         applied: Lsn,
     ) -> Self {
@@ -45,6 +48,7 @@ impl Posted {
             subscriptions: RwLock::new(subscriptions),
             share_groups: RwLock::default(),
             group_configs: RwLock::default(),
+            transactions: RwLock::new(transactions),
             streams,
             applied: watch::Sender::new(applied),
             term: AtomicU64::new(0),
@@ -67,6 +71,16 @@ impl Posted {
     /// Every group that has committed something, with its protocol type.
     pub fn groups(&self) -> Vec<(GroupId, String)> {
         self.groups.read().groups().map(|(id, offsets)| (id.clone(), offsets.protocol_type.clone())).collect()
+    }
+
+    /// Partitions for which open transactions wait to commit an offset of the group.
+    pub fn unstable_offsets(&self, group: &GroupId) -> BTreeSet<PartitionId> {
+        self.groups.read().unstable(group)
+    }
+
+    /// Looks at the transactional ids. Apply waits while `look` runs: keep it short.
+    pub fn look_at_transactions<T>(&self, look: impl FnOnce(&Transactions) -> T) -> T {
+        look(&self.transactions.read())
     }
 
     /// The index of streams.

@@ -41,8 +41,16 @@ pub(crate) struct Changed {
     /// What isn't a topic and has other configs.
     pub configs: BTreeSet<ConfigResource>,
     pub partitions: BTreeSet<PartitionId>,
-    /// Deleted, with the producers a checkpoint may hold for them.
-    pub removed: BTreeMap<PartitionId, Vec<ProducerId>>,
+    /// Deleted, with what a checkpoint may hold for them.
+    pub removed: BTreeMap<PartitionId, Removed>,
+}
+
+/// What a checkpoint may hold of a partition that was deleted.
+#[derive(Debug)]
+pub(crate) struct Removed {
+    pub producers: Vec<ProducerId>,
+    /// Markers of aborted transactions.
+    pub aborted: Vec<Offset>,
 }
 
 impl Posting for ShardState {
@@ -73,7 +81,14 @@ impl ShardState {
         let streams = EventStreams::empty();
         let index = Arc::clone(streams.index());
         Self {
-            posted: Arc::new(Posted::new(Catalog::default(), Default::default(), Default::default(), index, Lsn(0))),
+            posted: Arc::new(Posted::new(
+                Catalog::default(),
+                Default::default(),
+                Default::default(),
+                Default::default(),
+                index,
+                Lsn(0),
+            )),
             partitions: HashMap::new(),
             streams,
             counters: Counters::default(),
@@ -107,7 +122,9 @@ impl ShardState {
                 Outcome::DeleteTopic(deleted.map(|topic| self.delete_partitions(&topic)))
             }
             Command::AlterTopicConfigs(alter) => {
-                let altered = self.change_catalog(|catalog| catalog.alter_configs(alter));
+                let posted = Arc::clone(&self.posted);
+                let is_in_transaction = || posted.transactions.read().involves_topic(alter.id);
+                let altered = self.change_catalog(|catalog| catalog.alter_configs(alter, is_in_transaction));
                 Outcome::AlterTopicConfigs(altered.map(|topic| self.look_at_streams(&topic)))
             }
             Command::CreatePartitions(create) => {
@@ -120,8 +137,7 @@ impl ShardState {
                 Outcome::CreatePartitions(grown.map(|topic| self.create_partitions(topic.partition_ids().skip(before))))
             }
             Command::AllocateProducerId(_) => {
-                let id = ProducerId(self.counters.next_producer_id);
-                self.counters.next_producer_id += 1;
+                let id = self.counters.allocate_producer_id();
                 Outcome::AllocateProducerId(ProducerIdAllocated { id, epoch: ProducerEpoch(0) })
             }
             Command::CommitOffsets(commit) => {
@@ -158,6 +174,16 @@ impl ShardState {
                 self.posted.group_configs.write().alter(alter);
                 Outcome::AlterGroupConfigs
             }
+            Command::AppendToTransaction(append) => {
+                Outcome::AppendToTransaction(self.append_to_transaction(at, time, append))
+            }
+            Command::InitProducer(init) => Outcome::InitProducer(self.init_producer(at, time, init)),
+            Command::AddToTransaction(add) => Outcome::AddToTransaction(self.add_to_transaction(time, add)),
+            Command::CommitOffsetsInTransaction(commit) => {
+                Outcome::CommitOffsetsInTransaction(self.commit_offsets_in_transaction(at, time, commit))
+            }
+            Command::EndTransaction(end) => Outcome::EndTransaction(self.end_transaction(at, time, end)),
+            Command::SweepTransaction(sweep) => Outcome::SweepTransaction(self.sweep_transaction(at, time, sweep)),
         })
     }
 
@@ -264,7 +290,10 @@ impl ShardState {
             self.changed.partitions.remove(&id);
             if let Some(partition) = self.partitions.remove(&id) {
                 partition.close();
-                self.changed.removed.insert(id, partition.producers().map(|(id, _)| id).collect());
+                let producers = partition.producers().into_iter().map(|(id, _)| id).collect();
+                let aborted =
+                    partition.log().look(|tail| tail.aborted.iter().map(|aborted| aborted.last_offset).collect());
+                self.changed.removed.insert(id, Removed { producers, aborted });
             }
         }
         drop(logs);

@@ -88,7 +88,12 @@ impl Catalog {
         Ok(topic)
     }
 
-    pub fn alter_configs(&mut self, command: &AlterTopicConfigs) -> Result<Arc<Topic>, TopicRefusal> {
+    /// A topic that is part of an open transaction can't become an event topic: what isn't committed must not be indexed.
+    pub fn alter_configs(
+        &mut self,
+        command: &AlterTopicConfigs,
+        is_in_transaction: impl FnOnce() -> bool,
+    ) -> Result<Arc<Topic>, TopicRefusal> {
         let topic = self.existing(command.id)?;
         let mut configs = topic.configs.clone();
         for (name, value) in &command.changes {
@@ -97,7 +102,11 @@ impl Catalog {
                 None => configs.remove(name),
             };
         }
-        Ok(self.put(Topic::new(topic.id, topic.name.clone(), topic.partitions, configs)))
+        let altered = Topic::new(topic.id, topic.name.clone(), topic.partitions, configs);
+        if altered.settings.streams && !topic.settings.streams && is_in_transaction() {
+            return Err(TopicRefusal::OpenTransaction { id: topic.id });
+        }
+        Ok(self.put(altered))
     }
 
     /// The topic as it was before and as it is now.

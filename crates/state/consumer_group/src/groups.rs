@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use daybook_command::{CommitOffsets, CommittedOffset, DeleteGroup, DeleteOffsets, GroupRefusal};
 use daybook_types::{GroupId, PartitionId, TimestampMs, TopicId};
 
+use crate::pending::Pending;
+
 /// What one group has committed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupOffsets {
@@ -17,6 +19,7 @@ pub struct GroupOffsets {
 pub struct Groups {
     groups: BTreeMap<GroupId, GroupOffsets>,
     changed: BTreeSet<(GroupId, PartitionId)>,
+    pub(crate) pending: Pending,
 }
 
 /// An offset that a checkpoint has yet to keep, or to drop (`None`).
@@ -48,25 +51,25 @@ impl Groups {
     /// Keeps the offsets of partitions that `exists`; one of a topic deleted meanwhile is dropped.
     pub fn commit(&mut self, command: &CommitOffsets, time: TimestampMs, exists: impl Fn(PartitionId) -> bool) {
         for asked in command.offsets.iter().filter(|asked| exists(asked.partition)) {
-            let group = self.groups.entry(command.group.clone()).or_default();
-            if !command.protocol_type.is_empty() {
-                group.protocol_type.clone_from(&command.protocol_type);
-            }
-            let offset = CommittedOffset {
-                offset: asked.offset,
-                leader_epoch: asked.leader_epoch,
-                metadata: asked.metadata.clone(),
-                committed_at: time,
-            };
-            group.offsets.insert(asked.partition, offset);
-            self.changed.insert((command.group.clone(), asked.partition));
+            self.pending.supersede(&command.group, asked.partition, None);
+            self.keep(&command.group, asked.partition, asked.committed_at(time), &command.protocol_type);
         }
+    }
+
+    pub(crate) fn keep(&mut self, id: &GroupId, partition: PartitionId, offset: CommittedOffset, protocol_type: &str) {
+        let group = self.groups.entry(id.clone()).or_default();
+        if !protocol_type.is_empty() {
+            protocol_type.clone_into(&mut group.protocol_type);
+        }
+        group.offsets.insert(partition, offset);
+        self.changed.insert((id.clone(), partition));
     }
 
     pub fn delete(&mut self, command: &DeleteGroup) -> Result<(), GroupRefusal> {
         let group =
             self.groups.remove(&command.group).ok_or_else(|| GroupRefusal::Unknown { group: command.group.clone() })?;
         self.changed.extend(group.offsets.into_keys().map(|partition| (command.group.clone(), partition)));
+        self.pending.forget_group(&command.group);
         Ok(())
     }
 
@@ -75,12 +78,14 @@ impl Groups {
             return Err(GroupRefusal::Unknown { group: command.group.clone() });
         }
         self.drop_offsets(|group, partition| *group == command.group && command.partitions.contains(&partition));
+        self.pending.forget_partitions(&command.group, &command.partitions);
         Ok(())
     }
 
     /// The topic is deleted: what was committed for it goes too.
     pub fn forget_topic(&mut self, topic: TopicId) {
         self.drop_offsets(|_, partition| partition.topic == topic);
+        self.pending.forget_topic(topic);
     }
 
     /// What changed since the last call, in order.

@@ -1,11 +1,12 @@
-//! How a checkpoint keeps a committed offset, and a group's configs.
+//! How a checkpoint keeps a committed offset, one that waits for the end of its transaction, and a group's configs.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use daybook_command::CommittedOffset;
-use daybook_types::{Offset, TimestampMs};
+use daybook_types::{Lsn, Offset, TimestampMs};
 use thiserror::Error;
 
 use crate::configs::ConfigsOfGroup;
+use crate::pending::PendingOffset;
 
 const FORMAT_VERSION: u8 = 1;
 
@@ -72,6 +73,31 @@ pub fn decode_configs(mut bytes: Bytes) -> Result<ConfigsOfGroup, StoredGroupErr
         configs.insert(name, text(&mut bytes)?);
     }
     Ok(configs)
+}
+
+/// A pending offset: when it was written and whether it still counts, then as a committed one.
+pub fn encode_pending(pending: &PendingOffset) -> Bytes {
+    let mut out = BytesMut::new();
+    out.put_u8(FORMAT_VERSION);
+    out.put_u64(pending.written_at.0);
+    out.put_u8(pending.superseded.into());
+    out.put_slice(&encode_offset(&pending.offset, &pending.protocol_type));
+    out.freeze()
+}
+
+pub fn decode_pending(mut bytes: Bytes) -> Result<PendingOffset, StoredGroupError> {
+    let version = bytes.try_get_u8().map_err(|_| StoredGroupError::Malformed)?;
+    if version > FORMAT_VERSION {
+        return Err(StoredGroupError::NewerFormat { found: version, known: FORMAT_VERSION });
+    }
+    let written_at = Lsn(bytes.try_get_u64().map_err(|_| StoredGroupError::Malformed)?);
+    let superseded = match bytes.try_get_u8() {
+        Ok(0) => false,
+        Ok(1) => true,
+        _ => return Err(StoredGroupError::Malformed),
+    };
+    let (offset, protocol_type) = decode_offset(bytes)?;
+    Ok(PendingOffset { offset, protocol_type, written_at, superseded })
 }
 
 fn text(from: &mut Bytes) -> Result<String, StoredGroupError> {

@@ -1,20 +1,26 @@
 //! The half of a partition that readers share.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use daybook_command::CompactionBounds;
 use daybook_record::{STAMP_BYTES, stamp};
-use daybook_types::{LeaderEpoch, Offset, PartitionId, TimestampMs};
+use daybook_types::{LeaderEpoch, Offset, PartitionId, ProducerId, TimestampMs};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
+
+use crate::aborted::{AbortedIndex, AbortedTransaction};
+use crate::producer::ProducerWindow;
 
 /// Start, end and in-memory tail of a partition. One writer (apply), many readers.
 #[derive(Debug)]
 pub struct PartitionLog {
     pub id: PartitionId,
     tail: RwLock<Tail>,
+    /// What each producer sent last. Here because administrators may ask for it; apply alone changes it.
+    pub(crate) producers: Mutex<BTreeMap<ProducerId, ProducerWindow>>,
     waiting: Mutex<Vec<Weak<Notify>>>,
 }
 
@@ -25,6 +31,8 @@ pub struct Tail {
     pub start: Offset,
     /// Offset that the next record gets; Kafka's high watermark.
     pub end: Offset,
+    /// Below it every transaction has ended; Kafka's last stable offset.
+    pub stable: Offset,
     /// Where `batches` begins. Below it, records are in files.
     pub memory_start: Offset,
     pub batches: VecDeque<TailBatch>,
@@ -32,6 +40,17 @@ pub struct Tail {
     pub max_timestamp: Option<(TimestampMs, Offset)>,
     /// How far the files are to be compacted.
     pub compaction: CompactionBounds,
+    /// Transactions that were aborted, as far as the log still has them.
+    pub aborted: AbortedIndex,
+}
+
+/// What became of a record of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Committed,
+    Aborted,
+    /// It isn't decided yet.
+    Open,
 }
 
 /// A batch as it was sent, and what the log gave it.
@@ -59,8 +78,8 @@ impl TailBatch {
 }
 
 impl PartitionLog {
-    pub(crate) fn new(id: PartitionId, tail: Tail) -> Arc<Self> {
-        Arc::new(Self { id, tail: RwLock::new(tail), waiting: Mutex::default() })
+    pub(crate) fn new(id: PartitionId, tail: Tail, producers: BTreeMap<ProducerId, ProducerWindow>) -> Arc<Self> {
+        Arc::new(Self { id, tail: RwLock::new(tail), producers: Mutex::new(producers), waiting: Mutex::default() })
     }
 
     /// Looks at the tail. Apply waits while `look` runs: keep it short.
@@ -92,9 +111,47 @@ impl PartitionLog {
         drop(dropped);
     }
 
-    pub(crate) fn push(&self, batch: TailBatch) {
+    /// The aborted transactions with records or a marker in `offsets`.
+    pub fn aborted(&self, offsets: Range<Offset>) -> Vec<AbortedTransaction> {
+        self.look(|tail| if tail.aborted.is_empty() { Vec::new() } else { tail.aborted.overlapping(offsets) })
+    }
+
+    /// What became of a transactional record of `producer` at `offset`, from the partition's start on. What removes records by
+    /// rewriting files asks this: aborted ones may go, open ones may neither go nor displace others. Everything below `Tail::stable`
+    /// is decided. A record that isn't transactional is nobody's to ask about.
+    pub fn fate(&self, producer: ProducerId, offset: Offset) -> Fate {
+        self.look(|tail| {
+            if tail.aborted.of_record(producer, offset).is_some() {
+                Fate::Aborted
+            } else if offset >= tail.stable && self.is_open(producer, offset) {
+                Fate::Open
+            } else {
+                Fate::Committed
+            }
+        })
+    }
+
+    /// Every producer that is remembered, with its window, by id.
+    pub fn producers(&self) -> Vec<(ProducerId, ProducerWindow)> {
+        self.producers.lock().iter().map(|(id, window)| (*id, window.clone())).collect()
+    }
+
+    fn is_open(&self, producer: ProducerId, offset: Offset) -> bool {
+        let first = self.producers.lock().get(&producer).and_then(ProducerWindow::open_from);
+        first.is_some_and(|first| first <= offset)
+    }
+
+    pub(crate) fn forget_aborted_below(&self, start: Offset) -> Vec<Offset> {
+        self.tail.write().aborted.forget_below(start)
+    }
+
+    pub(crate) fn push(&self, batch: TailBatch, stable: Offset, aborted: Option<AbortedTransaction>) {
         let mut tail = self.tail.write();
         tail.end = batch.next_offset;
+        tail.stable = stable.max(tail.start);
+        if let Some(aborted) = aborted {
+            tail.aborted.push(aborted);
+        }
         if tail.max_timestamp.is_none_or(|(latest, _)| batch.max_timestamp > latest) {
             tail.max_timestamp = Some((batch.max_timestamp, batch.base_offset));
         }
@@ -102,7 +159,9 @@ impl PartitionLog {
     }
 
     pub(crate) fn begin_at(&self, start: Offset) {
-        self.tail.write().start = start;
+        let mut tail = self.tail.write();
+        tail.start = start;
+        tail.stable = tail.stable.max(start);
     }
 
     pub(crate) fn show_compaction(&self, bounds: CompactionBounds) {

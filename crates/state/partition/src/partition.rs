@@ -3,65 +3,48 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
-use daybook_command::{AppendRefusal, Appended, CompactionBounds, CompactionRefusal, TrimRefusal};
+use bytes::Bytes;
+use daybook_command::{AppendRefusal, Appended, CompactionBounds, CompactionRefusal, TransactionRefusal, TrimRefusal};
 use daybook_record::{BatchHeader, with_log_append_time};
 use daybook_types::{LeaderEpoch, Offset, PartitionId, ProducerId, TimestampMs};
-use thiserror::Error;
 
+use crate::aborted::{AbortedIndex, AbortedTransaction};
 use crate::compaction::Compaction;
 use crate::log::{PartitionLog, Tail, TailBatch};
 use crate::producer::{PRODUCERS_MAX, ProducerWindow, Verdict};
-
-const FORMAT_VERSION: u8 = 1;
+use crate::stored::StoredPartition;
 
 /// A partition as apply sees it.
 #[derive(Debug)]
 pub struct Partition {
-    log: Arc<PartitionLog>,
-    producers: BTreeMap<ProducerId, ProducerWindow>,
+    pub(crate) log: Arc<PartitionLog>,
+    /// The open transactions, by their first offsets.
+    pub(crate) open: BTreeSet<(Offset, ProducerId)>,
     /// Chains what identifies each batch, in order: equal chains mean equal contents.
     contents: u64,
     compaction: Compaction,
-    changed: Changes,
+    pub(crate) changed: Changes,
 }
 
 /// What a checkpoint has yet to keep.
 #[derive(Debug, Default)]
-struct Changes {
-    partition: bool,
+pub(crate) struct Changes {
+    pub partition: bool,
     compaction: bool,
     /// The start moved: files may go.
     is_trimmed: bool,
-    producers: BTreeSet<ProducerId>,
+    pub producers: BTreeSet<ProducerId>,
+    pub aborted: BTreeMap<Offset, Option<Bytes>>,
 }
-
-/// A partition as a checkpoint keeps it, producers apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoredPartition {
-    pub start: Offset,
-    pub end: Offset,
-    pub contents: u64,
-    pub max_timestamp: Option<(TimestampMs, Offset)>,
-}
-
-/// Stored state that can't be read.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum StoredPartitionError {
-    #[error("the stored partition has format version {found}, this program knows up to {known}")]
-    NewerFormat { found: u8, known: u8 },
-    #[error("the stored partition is malformed")]
-    Malformed,
-}
-
-/// Producers with their windows as a checkpoint keeps them; `None`: forgotten.
-pub type ChangedProducers = Vec<(ProducerId, Option<Bytes>)>;
 
 /// What a checkpoint keeps of a partition that changed.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct PartitionChanges {
     pub stored: StoredPartition,
-    pub producers: ChangedProducers,
+    /// Producers with their windows; `None`: forgotten.
+    pub producers: Vec<(ProducerId, Option<Bytes>)>,
+    /// Aborted transactions by their markers' offsets; `None`: forgotten.
+    pub aborted: Vec<(Offset, Option<Bytes>)>,
     /// [`Compaction::encode`], if that changed.
     pub compaction: Option<Bytes>,
     /// Whether its start moved, so that files may go.
@@ -82,7 +65,7 @@ impl Partition {
     /// A new, empty partition.
     pub fn create(id: PartitionId) -> Self {
         let stored = StoredPartition { start: Offset(0), end: Offset(0), contents: 0, max_timestamp: None };
-        let mut partition = Self::restore(id, stored, BTreeMap::new(), Compaction::default());
+        let mut partition = Self::restore(id, stored, BTreeMap::new(), Compaction::default(), AbortedIndex::default());
         partition.changed.partition = true;
         partition
     }
@@ -93,17 +76,21 @@ impl Partition {
         stored: StoredPartition,
         producers: BTreeMap<ProducerId, ProducerWindow>,
         compaction: Compaction,
+        aborted: AbortedIndex,
     ) -> Self {
+        let open: BTreeSet<_> = producers.iter().filter_map(|(id, window)| Some((window.open_from()?, *id))).collect();
         let tail = Tail {
             start: stored.start,
             end: stored.end,
+            stable: stable(&open, stored.end).max(stored.start),
             memory_start: stored.end,
             batches: VecDeque::new(),
             max_timestamp: stored.max_timestamp,
+            aborted,
             compaction: compaction.bounds,
         };
-        let log = PartitionLog::new(id, tail);
-        Self { log, producers, contents: stored.contents, compaction, changed: Changes::default() }
+        let log = PartitionLog::new(id, tail, producers);
+        Self { log, open, contents: stored.contents, compaction, changed: Changes::default() }
     }
 
     /// The half that readers share.
@@ -115,45 +102,80 @@ impl Partition {
     /// them is woken by `PartitionLog::wake`, which is the caller's to do.
     pub fn append(&mut self, batch: &Bytes, at: Circumstances) -> Result<(Appended, u64), AppendRefusal> {
         let header = BatchHeader::read(batch).map_err(|_| AppendRefusal::DamagedBatch)?;
-        let (start, end) = self.log.look(|tail| (tail.start, tail.end));
-        if header.has_producer_id()
-            && let Some(window) = self.producers.get(&header.producer_id)
-            && let Verdict::Repeat(answer) = window.judge(&header, start)?
-        {
+        if header.is_transactional() {
+            return Err(TransactionRefusal::NoTransactionalId.into());
+        }
+        self.append_checked(batch, &header, at)
+    }
+
+    pub(crate) fn append_checked(
+        &mut self,
+        batch: &Bytes,
+        header: &BatchHeader,
+        at: Circumstances,
+    ) -> Result<(Appended, u64), AppendRefusal> {
+        if let Some(answer) = self.repeated_by(header)? {
             return Ok((answer, 0));
         }
-        let count = u64::from(header.last_offset_delta.unsigned_abs()) + 1;
-        let next_offset = Offset(end.0 + count as i64);
+        let start = self.log.look(|tail| tail.start);
         let (bytes, max_timestamp) = if at.log_append_time {
             (with_log_append_time(batch, at.time), at.time)
         } else {
             (batch.clone(), header.max_timestamp)
         };
+        let (base_offset, next_offset) = self.next_offsets(header);
         let answer = Appended {
-            base_offset: end,
+            base_offset,
             next_offset,
             log_append_time: if at.log_append_time { at.time } else { TimestampMs::NONE },
             start_offset: start,
         };
         // The CRC covers all but what the log itself sets; with an append time it is that time that tells.
         let told = if at.log_append_time { u64::from(header.crc) ^ at.time.0 as u64 } else { u64::from(header.crc) };
-        for word in [end.0 as u64, next_offset.0 as u64, told, bytes.len() as u64, at.leader_epoch.0 as u64] {
+        if header.has_producer_id() {
+            self.remember(header, &answer, at);
+        }
+        let batch = TailBatch { base_offset, next_offset, leader_epoch: at.leader_epoch, max_timestamp, bytes };
+        self.push(batch, told, None);
+        Ok((answer, (next_offset.0 - base_offset.0) as u64))
+    }
+
+    /// The offsets of a batch, first and after the last, were it appended now.
+    pub(crate) fn next_offsets(&self, header: &BatchHeader) -> (Offset, Offset) {
+        let end = self.log.look(|tail| tail.end);
+        let count = i64::from(header.last_offset_delta.unsigned_abs()) + 1;
+        (end, Offset(end.0 + count))
+    }
+
+    /// Puts a batch at the end, and with it what it says of stable and aborted.
+    pub(crate) fn push(&mut self, batch: TailBatch, told: u64, aborted: Option<AbortedTransaction>) {
+        let identity = [
+            batch.base_offset.0 as u64,
+            batch.next_offset.0 as u64,
+            told,
+            batch.bytes.len() as u64,
+            batch.leader_epoch.0 as u64,
+        ];
+        for word in identity {
             self.contents = chain(self.contents, word);
         }
-        self.log.push(TailBatch { base_offset: end, next_offset, leader_epoch: at.leader_epoch, max_timestamp, bytes });
-        if header.has_producer_id() {
-            self.remember(&header, &answer, at);
-        }
+        let stable = stable(&self.open, batch.next_offset);
+        self.log.push(batch, stable, aborted);
         self.changed.partition = true;
-        Ok((answer, count))
     }
 
     /// The first answer, if a batch repeats one of its producer's; or why it can't be taken.
     pub fn repeated(&self, batch: &Bytes) -> Result<Option<Appended>, AppendRefusal> {
-        let header = BatchHeader::read(batch).map_err(|_| AppendRefusal::DamagedBatch)?;
+        self.repeated_by(&BatchHeader::read(batch).map_err(|_| AppendRefusal::DamagedBatch)?)
+    }
+
+    fn repeated_by(&self, header: &BatchHeader) -> Result<Option<Appended>, AppendRefusal> {
+        if !header.has_producer_id() {
+            return Ok(None);
+        }
         let start = self.log.look(|tail| tail.start);
-        match self.producers.get(&header.producer_id).filter(|_| header.has_producer_id()) {
-            Some(window) => match window.judge(&header, start)? {
+        match self.log.producers.lock().get(&header.producer_id).map(|window| window.judge(header, start)) {
+            Some(verdict) => match verdict? {
                 Verdict::Repeat(answer) => Ok(Some(answer)),
                 Verdict::Take => Ok(None),
             },
@@ -173,6 +195,7 @@ impl Partition {
             return Ok(start);
         }
         self.log.begin_at(to);
+        self.forget_aborted_below(to);
         self.changed.partition = true;
         self.changed.is_trimmed = true;
         self.log.wake();
@@ -186,7 +209,8 @@ impl Partition {
         time: TimestampMs,
         grace_ms: i64,
     ) -> Result<CompactionBounds, CompactionRefusal> {
-        let end = self.log.look(|tail| tail.end);
+        // What isn't decided yet may neither go nor displace anything.
+        let end = self.log.look(|tail| tail.stable);
         if to > end || to < Offset(0) {
             return Err(CompactionRefusal::OutOfRange { partition: self.log.id, asked: to, end });
         }
@@ -214,11 +238,13 @@ impl Partition {
         if !self.changed.partition {
             return None;
         }
-        let Changes { partition: _, compaction, is_trimmed, producers } = std::mem::take(&mut self.changed);
-        let producers =
-            producers.into_iter().map(|id| (id, self.producers.get(&id).map(ProducerWindow::encode))).collect();
+        let Changes { partition: _, compaction, is_trimmed, producers, aborted } = std::mem::take(&mut self.changed);
+        let windows = self.log.producers.lock();
+        let producers = producers.into_iter().map(|id| (id, windows.get(&id).map(ProducerWindow::encode))).collect();
+        drop(windows);
         let compaction = compaction.then(|| self.compaction.encode());
-        Some(PartitionChanges { stored: self.stored(), producers, compaction, is_trimmed })
+        let aborted = aborted.into_iter().collect();
+        Some(PartitionChanges { stored: self.stored(), producers, aborted, compaction, is_trimmed })
     }
 
     pub fn stored(&self) -> StoredPartition {
@@ -230,58 +256,40 @@ impl Partition {
         })
     }
 
-    pub fn producers(&self) -> impl Iterator<Item = (ProducerId, &ProducerWindow)> {
-        self.producers.iter().map(|(id, window)| (*id, window))
+    /// Every producer that is remembered, with its window, by id.
+    pub fn producers(&self) -> Vec<(ProducerId, ProducerWindow)> {
+        self.log.producers()
     }
 
     fn remember(&mut self, header: &BatchHeader, answer: &Appended, at: Circumstances) {
         let id = header.producer_id;
-        if self.producers.len() >= PRODUCERS_MAX && !self.producers.contains_key(&id) {
-            self.forget_the_silent();
+        let mut producers = self.log.producers.lock();
+        if producers.len() >= PRODUCERS_MAX && !producers.contains_key(&id) {
+            forget_the_silent(&mut producers, &mut self.changed.producers);
         }
-        let window = self.producers.entry(id).or_insert_with(|| ProducerWindow::new(header));
+        let window = producers.entry(id).or_insert_with(|| ProducerWindow::new(header));
         window.note(header, answer, at.time);
-        self.changed.producers.insert(id);
-    }
-
-    /// A tenth at once, so that it isn't done at each append.
-    fn forget_the_silent(&mut self) {
-        let mut by_silence: Vec<(TimestampMs, ProducerId)> =
-            self.producers.iter().map(|(id, window)| (window.last_time, *id)).collect();
-        by_silence.sort_unstable();
-        for (_, id) in by_silence.into_iter().take(PRODUCERS_MAX / 10) {
-            self.producers.remove(&id);
-            self.changed.producers.insert(id);
+        if let Some(first) = window.open_from() {
+            self.open.insert((first, id));
         }
+        self.changed.producers.insert(id);
     }
 }
 
-impl StoredPartition {
-    pub fn encode(&self) -> Bytes {
-        let mut out = BytesMut::new();
-        out.put_u8(FORMAT_VERSION);
-        out.put_i64(self.start.0);
-        out.put_i64(self.end.0);
-        out.put_u64(self.contents);
-        if let Some((timestamp, base_offset)) = self.max_timestamp {
-            out.put_i64(timestamp.0);
-            out.put_i64(base_offset.0);
-        }
-        out.freeze()
+/// A tenth at once, so that it isn't done at each append. Who has a transaction open stays.
+fn forget_the_silent(producers: &mut BTreeMap<ProducerId, ProducerWindow>, changed: &mut BTreeSet<ProducerId>) {
+    let silent = producers.iter().filter(|(_, window)| window.open_from().is_none());
+    let mut by_silence: Vec<(TimestampMs, ProducerId)> = silent.map(|(id, window)| (window.last_time, *id)).collect();
+    by_silence.sort_unstable();
+    for (_, id) in by_silence.into_iter().take(PRODUCERS_MAX / 10) {
+        producers.remove(&id);
+        changed.insert(id);
     }
+}
 
-    pub fn decode(mut bytes: Bytes) -> Result<Self, StoredPartitionError> {
-        let version = bytes.try_get_u8().map_err(|_| StoredPartitionError::Malformed)?;
-        if version > FORMAT_VERSION {
-            return Err(StoredPartitionError::NewerFormat { found: version, known: FORMAT_VERSION });
-        }
-        if bytes.len() != 24 && bytes.len() != 40 {
-            return Err(StoredPartitionError::Malformed);
-        }
-        let (start, end, contents) = (Offset(bytes.get_i64()), Offset(bytes.get_i64()), bytes.get_u64());
-        let max_timestamp = (!bytes.is_empty()).then(|| (TimestampMs(bytes.get_i64()), Offset(bytes.get_i64())));
-        Ok(Self { start, end, contents, max_timestamp })
-    }
+/// Up to where everything is decided.
+pub(crate) fn stable(open: &BTreeSet<(Offset, ProducerId)>, end: Offset) -> Offset {
+    open.first().map_or(end, |(first, _)| *first)
 }
 
 /// One step of a hash chain (the finaliser of SplitMix64). Tells equal from different; keeps nobody out.

@@ -6,9 +6,11 @@ use daybook_record::{BatchBuilder, BatchHeader, Compression};
 use daybook_types::{LeaderEpoch, Offset, PartitionId, ProducerEpoch, ProducerId, TimestampMs};
 use proptest::prelude::*;
 
-use crate::{Appearance, Circumstances, Compaction, Partition, PartitionChanges, ProducerWindow, StoredPartition};
+use crate::{Appearance, Circumstances, Partition, PartitionChanges, ProducerWindow, StoredPartition};
 
-fn batch(producer: i64, epoch: i16, sequence: i32, count: usize) -> Bytes {
+mod transactions;
+
+pub fn batch(producer: i64, epoch: i16, sequence: i32, count: usize) -> Bytes {
     let mut builder = BatchBuilder::new(Compression::None);
     if producer >= 0 {
         builder = builder.producer(ProducerId(producer), ProducerEpoch(epoch), sequence);
@@ -19,7 +21,7 @@ fn batch(producer: i64, epoch: i16, sequence: i32, count: usize) -> Bytes {
     builder.build().unwrap()
 }
 
-fn at(moment: u64) -> Circumstances {
+pub fn at(moment: u64) -> Circumstances {
     Circumstances { leader_epoch: LeaderEpoch(3), time: TimestampMs(5_000 + moment as i64), log_append_time: false }
 }
 
@@ -105,7 +107,8 @@ fn the_window_survives_a_checkpoint() {
     let producers: BTreeMap<ProducerId, ProducerWindow> =
         producers.into_iter().map(|(id, bytes)| (id, ProducerWindow::decode(bytes.unwrap()).unwrap())).collect();
     let stored = StoredPartition::decode(stored.encode()).unwrap();
-    let mut restored = Partition::restore(PartitionId::default(), stored, producers, Compaction::default());
+    let mut restored =
+        Partition::restore(PartitionId::default(), stored, producers, Default::default(), Default::default());
     assert_eq!(append(&mut restored, &batch(7, 0, 4, 1)), Ok(4));
     assert_eq!(append(&mut restored, &batch(7, 0, 7, 1)), Ok(7));
     append(&mut partition, &batch(7, 0, 7, 1)).unwrap();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use daybook_command::{Command, StreamCheck};
+use daybook_command::{Command, StreamCheck, SweepTransaction, TransactionalProducer};
 use daybook_node::inspect::{self, Dumped, Said};
 use daybook_types::Lsn;
 use serde_json::{Value, json};
@@ -214,5 +214,27 @@ fn describe(command: &Command) -> String {
         }
         Command::AlterGroupConfigs(alter) => format!("{name} group {} {:?}", alter.group, alter.changes),
         Command::AlterConfigs(alter) => format!("{name} {} changes {}", alter.resource, alter.changes.len()),
+        Command::AppendToTransaction(append) => {
+            format!("{name} {} partition {} bytes {}", append.transactional_id, append.partition, append.batch.len())
+        }
+        Command::InitProducer(init) => format!("{name} {}", init.transactional_id),
+        Command::AddToTransaction(add) => format!("{name} {}", producer(&add.producer)),
+        Command::CommitOffsetsInTransaction(commit) => {
+            format!("{name} {} group {}", producer(&commit.producer), commit.commit.group)
+        }
+        Command::EndTransaction(end) => {
+            format!("{name} {} {}", producer(&end.producer), if end.commits { "commit" } else { "abort" })
+        }
+        Command::SweepTransaction(sweep) => match sweep {
+            SweepTransaction::TimedOut { producer: of, .. } => format!("{name} timed out: {}", producer(of)),
+            SweepTransaction::Unused { transactional_id, .. } => format!("{name} unused: {transactional_id}"),
+            SweepTransaction::Hanging { partition, producer, epoch } => {
+                format!("{name} hanging: partition {partition} producer {producer} epoch {epoch}")
+            }
+        },
     }
+}
+
+fn producer(producer: &TransactionalProducer) -> String {
+    format!("{} producer {} epoch {}", producer.transactional_id, producer.id, producer.epoch)
 }
