@@ -1,34 +1,14 @@
-//! The books of one lane: which numbers are open, and how far all is finished.
-//!
-//! Invariants: every number below `next` that isn't open is finished (delivered and settled, parked, passed over, or never was
-//! one); `floor` never falls; a number is offered once.
+//! The books of one lane: what is open in it, an item a run, and which of its progress is safe.
 
-use std::collections::BTreeMap;
+use daybook_delivery::{Ledger as Open, Run};
 
 use super::ident::{ConsumerId, MonotonicMs};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Waits for a consumer.
-    Ready,
-    /// A consumer holds it.
-    Held { by: ConsumerId, until: Option<MonotonicMs> },
-    /// Its parking is being written.
-    Parking,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Item {
-    pub affinity: Option<u64>,
-    /// How often it was delivered, the present delivery included.
-    pub deliveries: u32,
-    pub place: Place,
-}
+pub(super) type Place = daybook_delivery::Place<ConsumerId>;
 
 #[derive(Debug)]
 pub(super) struct Ledger {
-    open: BTreeMap<u64, Item>,
-    next: u64,
+    open: Open<ConsumerId>,
     keep: Keep,
 }
 
@@ -43,17 +23,17 @@ struct Keep {
 
 impl Ledger {
     pub fn new(start: u64, now: MonotonicMs) -> Self {
-        Self { open: BTreeMap::new(), next: start, keep: Keep { kept: start, keeping: None, last: now } }
+        Self { open: Open::new(start), keep: Keep { kept: start, keeping: None, last: now } }
     }
 
     /// Everything below is finished.
     pub fn floor(&self) -> u64 {
-        self.open.first_key_value().map_or(self.next, |(number, _)| *number)
+        self.open.floor()
     }
 
     /// The lowest number that may still be offered.
     pub fn next(&self) -> u64 {
-        self.next
+        self.open.next()
     }
 
     pub fn kept(&self) -> u64 {
@@ -61,33 +41,29 @@ impl Ledger {
     }
 
     pub fn is_idle(&self) -> bool {
-        self.open.is_empty()
+        self.open.is_idle()
     }
 
     /// Opens a number. Those between the last one and this one never were there. `false`: it had its turn.
     pub fn open(&mut self, number: u64, affinity: Option<u64>) -> bool {
-        // The last number of all can't have a next one.
-        let Some(next) = number.checked_add(1).filter(|_| number >= self.next) else { return false };
-        self.open.insert(number, Item { affinity, deliveries: 0, place: Place::Ready });
-        self.next = next;
-        true
+        self.open.open(number, affinity)
     }
 
     /// Numbers below `next` will not be offered any more.
     pub fn pass(&mut self, next: u64) {
-        self.next = self.next.max(next);
+        self.open.pass(next);
     }
 
-    pub fn get(&self, number: u64) -> Option<&Item> {
-        self.open.get(&number)
+    pub fn get(&self, number: u64) -> Option<&Run<ConsumerId>> {
+        self.open.get(number)
     }
 
-    pub fn get_mut(&mut self, number: u64) -> Option<&mut Item> {
-        self.open.get_mut(&number)
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut Run<ConsumerId>> {
+        self.open.get_mut(number)
     }
 
-    pub fn finish(&mut self, number: u64) -> Option<Item> {
-        self.open.remove(&number)
+    pub fn finish(&mut self, number: u64) {
+        self.open.finish(number);
     }
 
     pub fn progress(&self) -> u64 {
