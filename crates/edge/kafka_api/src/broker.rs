@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use daybook_command::{Applied, Command, Door, Outcome, ProposeError};
 use daybook_group_coordinator::Coordinator;
 use daybook_read::Reader;
+use daybook_share_coordinator::ShareCoordinator;
 use daybook_types::TimestampMs;
 use tokio::sync::watch;
 
@@ -22,6 +23,7 @@ pub(crate) struct Broker {
     pub door: Door,
     pub reader: Reader,
     pub coordinator: Coordinator,
+    pub share: ShareCoordinator,
     pub fetch_sessions: FetchSessions,
     pub meter: Meter,
     /// Where clients are told to come.
@@ -44,6 +46,8 @@ pub(crate) struct Caller {
     pub peer: SocketAddr,
     pub client_id: StrBytes,
     pub version: i16,
+    /// The number of its connection, given to no other one while the node runs.
+    pub connection: u64,
 }
 
 impl Broker {

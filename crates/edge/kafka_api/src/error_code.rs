@@ -3,10 +3,14 @@
 //! What the codes make clients do is Kafka's contract: a retriable one makes them try again, perhaps after asking for
 //! metadata; any other is the application's.
 
-use daybook_command::{AppendRefusal, GroupRefusal, ProposeError, TopicRefusal, TransactionRefusal, TrimRefusal};
+use daybook_command::{
+    AppendRefusal, GroupRefusal, ProposeError, ShareRefusal, TopicRefusal, TransactionRefusal, TrimRefusal,
+};
 use daybook_group_coordinator::GroupError;
 use daybook_read::ReadError;
 use daybook_record::BatchError;
+use daybook_share_coordinator::ShareError;
+use daybook_share_coordinator::core::{AckError, HeartbeatError, SessionError};
 use daybook_types::{FaultKind, LeaderEpoch};
 
 pub(crate) use crate::wire::ResponseError as ErrorCode;
@@ -134,6 +138,43 @@ pub(crate) fn of_group(error: GroupError) -> ErrorCode {
         GroupError::NonEmptyGroup => ErrorCode::NonEmptyGroup,
         GroupError::CoordinatorNotAvailable => ErrorCode::CoordinatorNotAvailable,
     }
+}
+
+pub(crate) fn of_share(error: &ShareError) -> ErrorCode {
+    match error {
+        ShareError::InvalidGroupId => ErrorCode::InvalidGroupId,
+        ShareError::Heartbeat(error) => match error {
+            HeartbeatError::UnknownMember => ErrorCode::UnknownMemberId,
+            HeartbeatError::FencedEpoch => ErrorCode::FencedMemberEpoch,
+            HeartbeatError::GroupFull => ErrorCode::GroupMaxSizeReached,
+            HeartbeatError::NoTopics => ErrorCode::InvalidRequest,
+        },
+        ShareError::Session(error) => match error {
+            SessionError::NotFound => ErrorCode::ShareSessionNotFound,
+            SessionError::WrongEpoch => ErrorCode::InvalidShareSessionEpoch,
+            SessionError::LimitReached => ErrorCode::ShareSessionLimitReached,
+            SessionError::Invalid => ErrorCode::InvalidRequest,
+        },
+        ShareError::Acknowledge(error) => match error {
+            AckError::Malformed | AckError::PastTheEnd => ErrorCode::InvalidRequest,
+            AckError::NotHeld => ErrorCode::InvalidRecordState,
+        },
+        ShareError::UnknownGroup { .. } => ErrorCode::GroupIdNotFound,
+        ShareError::NotEmpty => ErrorCode::NonEmptyGroup,
+        ShareError::UnknownPartition => ErrorCode::UnknownTopicOrPartition,
+        ShareError::Full => ErrorCode::CoordinatorNotAvailable,
+        ShareError::Read(error) => of_read(error),
+        ShareError::Propose(error) => of_propose_to_coordinator(error),
+        ShareError::Refused(ShareRefusal::UnknownPartition { .. }) => ErrorCode::UnknownTopicOrPartition,
+        ShareError::Refused(ShareRefusal::UnknownGroup { .. }) => ErrorCode::GroupIdNotFound,
+        ShareError::Refused(_) | ShareError::Fenced => ErrorCode::FencedStateEpoch,
+        ShareError::Lost => ErrorCode::UnknownServerError,
+    }
+}
+
+/// A partition that one request names twice.
+pub(crate) fn repeated_share() -> ShareError {
+    ShareError::Acknowledge(AckError::Malformed)
 }
 
 pub(crate) fn of_read(error: &ReadError) -> ErrorCode {

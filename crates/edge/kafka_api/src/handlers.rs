@@ -5,6 +5,7 @@
 //! answered while later requests are read already ([`produce::begin`]), and Fetch, whose answer holds file ranges.
 
 mod alter_configs;
+mod alter_share_group_offsets;
 mod api_versions;
 mod authorized_operations;
 mod config_change;
@@ -13,12 +14,15 @@ mod create_partitions;
 mod create_topics;
 mod delete_groups;
 mod delete_records;
+mod delete_share_group_offsets;
 mod delete_topics;
 mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
+mod describe_share_group_offsets;
 mod fetch;
 mod find_coordinator;
+mod group_configs;
 mod heartbeat;
 mod incremental_alter_configs;
 mod init_producer_id;
@@ -32,6 +36,11 @@ mod offset_commit;
 mod offset_fetch;
 pub(crate) mod produce;
 mod refusal;
+mod share_acknowledge;
+mod share_fetch;
+mod share_group_describe;
+mod share_group_heartbeat;
+mod share_request;
 mod sync_group;
 mod topic_change;
 
@@ -42,7 +51,7 @@ use crate::answer::Answer;
 use crate::broker::{Caller, SharedBroker};
 use crate::error_code::ErrorCode;
 use crate::frame::{FrameError, Head, Opened, open};
-use crate::wire::{self, ApiKey, EncodeError, Request, messages};
+use crate::wire::{self, ApiKey, BodyError, EncodeError, Request, messages, share_v2};
 
 /// Why a request gets no answer, but its connection closed.
 #[derive(Debug, Error)]
@@ -55,7 +64,11 @@ pub(crate) enum RequestError {
 
 /// Reads the body of a request of type `R`.
 pub(crate) fn decode<R: Request>(head: &Head, body: Bytes) -> Result<R, FrameError> {
-    wire::decode(head.version, body).map_err(|source| FrameError::Body { row: head.row, version: head.version, source })
+    wire::decode(head.version, body).map_err(|source| bad_body(head, source))
+}
+
+fn bad_body(head: &Head, source: BodyError) -> FrameError {
+    FrameError::Body { row: head.row, version: head.version, source }
 }
 
 /// Answers any request but a Produce.
@@ -95,6 +108,24 @@ pub(crate) async fn answer(
         ApiKey::DeleteGroups => by!(delete_groups::handle),
         ApiKey::DeleteRecords => by!(delete_records::handle),
         ApiKey::DescribeCluster => by!(describe_cluster::handle),
+        ApiKey::ShareGroupHeartbeat => by!(share_group_heartbeat::handle),
+        ApiKey::ShareGroupDescribe => by!(share_group_describe::handle),
+        ApiKey::ShareFetch => {
+            let (extras, request) =
+                share_v2::decode_fetch(head.version, body).map_err(|source| bad_body(head, source))?;
+            share_fetch::answer(broker, caller, head.correlation_id, request, extras).await
+        }
+        ApiKey::ShareAcknowledge => {
+            let decoded = share_v2::decode_acknowledge(head.version, body);
+            let (renews, request) = decoded.map_err(|source| bad_body(head, source))?;
+            share_acknowledge::answer(broker, caller, head.correlation_id, request, renews).await?.into()
+        }
+        ApiKey::DescribeShareGroupOffsets => {
+            let request = share_v2::decode_describe_offsets(body).map_err(|source| bad_body(head, source))?;
+            describe_share_group_offsets::answer(broker, caller, head.correlation_id, &request).into()
+        }
+        ApiKey::AlterShareGroupOffsets => by!(alter_share_group_offsets::handle),
+        ApiKey::DeleteShareGroupOffsets => by!(delete_share_group_offsets::handle),
         // Produce is the session's; the table of versions has no others.
         _ => return Err(FrameError::UnknownApi { key: head.row.key() }.into()),
     })
@@ -135,6 +166,19 @@ pub fn decode_request(request: &[u8]) -> Result<(), FrameError> {
         ApiKey::DeleteGroups => decode::<messages::DeleteGroupsRequest>(head, body).map(drop),
         ApiKey::DeleteRecords => decode::<messages::DeleteRecordsRequest>(head, body).map(drop),
         ApiKey::DescribeCluster => decode::<messages::DescribeClusterRequest>(head, body).map(drop),
+        ApiKey::ShareGroupHeartbeat => decode::<messages::ShareGroupHeartbeatRequest>(head, body).map(drop),
+        ApiKey::ShareGroupDescribe => decode::<messages::ShareGroupDescribeRequest>(head, body).map(drop),
+        ApiKey::ShareFetch => {
+            share_v2::decode_fetch(head.version, body).map(drop).map_err(|source| bad_body(head, source))
+        }
+        ApiKey::ShareAcknowledge => {
+            share_v2::decode_acknowledge(head.version, body).map(drop).map_err(|source| bad_body(head, source))
+        }
+        ApiKey::DescribeShareGroupOffsets => {
+            share_v2::decode_describe_offsets(body).map(drop).map_err(|source| bad_body(head, source))
+        }
+        ApiKey::AlterShareGroupOffsets => decode::<messages::AlterShareGroupOffsetsRequest>(head, body).map(drop),
+        ApiKey::DeleteShareGroupOffsets => decode::<messages::DeleteShareGroupOffsetsRequest>(head, body).map(drop),
         _ => Err(FrameError::UnknownApi { key: head.row.key() }),
     }
 }

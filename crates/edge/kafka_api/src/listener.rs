@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use daybook_command::Door;
 use daybook_group_coordinator::Coordinator;
 use daybook_read::Reader;
+use daybook_share_coordinator::ShareCoordinator;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
@@ -50,7 +51,9 @@ impl Server {
         let local_addr = listener.local_addr()?;
         let (stop, stopping) = watch::channel(false);
         let options = options.within_wire_limits();
+        let share = ShareCoordinator::start(options.share.clone(), door.clone(), reader.clone());
         let broker = Broker {
+            share,
             advertised: Broker::endpoint(&options, local_addr.port()),
             fetch_sessions: FetchSessions::new(options.fetch_sessions_max),
             meter: Meter::new(),

@@ -40,6 +40,8 @@ pub struct Options {
     pub fetch_wait_max: Duration,
     /// `offset.metadata.max.bytes`
     pub offset_metadata_bytes_max: usize,
+    /// `group.share.*`
+    pub share: daybook_share_coordinator::Settings,
 }
 
 impl Default for Options {
@@ -62,6 +64,7 @@ impl Default for Options {
             fetch_bytes_max: 55 * 1024 * 1024,
             fetch_wait_max: Duration::from_secs(300),
             offset_metadata_bytes_max: 4096,
+            share: daybook_share_coordinator::Settings::default(),
         }
     }
 }

@@ -10,9 +10,11 @@ use std::collections::VecDeque;
 use std::future::{Future, pending};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
+use daybook_share_coordinator::core::ConnectionId;
 use futures::FutureExt;
 use rustix::net::RecvFlags;
 use tokio::io::Interest;
@@ -32,12 +34,16 @@ use crate::wire::ApiKey;
 
 pub(crate) use end::End;
 
+/// How many connections there were.
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+
 /// Answers that are ready together are written together, up to so many.
 const ANSWERS_PER_WRITE_MAX: usize = 64;
 
 pub(crate) struct Session {
     stream: TcpStream,
     peer: SocketAddr,
+    number: u64,
     broker: SharedBroker,
     frames: FrameReader,
     /// Produce requests whose answers are pending, oldest first.
@@ -58,13 +64,15 @@ impl Session {
     pub fn new(stream: TcpStream, peer: SocketAddr, broker: SharedBroker) -> Self {
         let frames = FrameReader::new(broker.options.request_bytes_max);
         let in_flight = VecDeque::new();
-        Self { stream, peer, broker, frames, in_flight, in_flight_bytes: 0, active: Instant::now() }
+        let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
+        Self { stream, peer, number, broker, frames, in_flight, in_flight_bytes: 0, active: Instant::now() }
     }
 
     /// Serves until either side ends it.
     pub async fn run(mut self) -> End {
         let end = self.serve().await.unwrap_or_else(|end| end);
         self.broker.meter.in_flight_bytes.decrement(self.in_flight_bytes as f64);
+        self.broker.share.disconnected(ConnectionId(self.number));
         end
     }
 
@@ -220,7 +228,8 @@ impl Session {
     }
 
     fn caller(&self, head: &Head) -> Caller {
-        Caller { peer: self.peer, client_id: head.client_id.clone().unwrap_or_default(), version: head.version }
+        let client_id = head.client_id.clone().unwrap_or_default();
+        Caller { peer: self.peer, client_id, version: head.version, connection: self.number }
     }
 }
 

@@ -5,6 +5,7 @@
 //! [`ITEMS_MAX`] items. The walk also holds the tagged fields we know to their stated size, because the decoders don't.
 
 mod requests;
+mod share_requests;
 
 use thiserror::Error;
 
@@ -102,6 +103,13 @@ fn layout(api: ApiKey) -> Option<&'static [Field]> {
         ApiKey::DeleteGroups => requests::DELETE_GROUPS,
         ApiKey::DeleteRecords => requests::DELETE_RECORDS,
         ApiKey::DescribeCluster => requests::DESCRIBE_CLUSTER,
+        ApiKey::ShareGroupHeartbeat => share_requests::SHARE_GROUP_HEARTBEAT,
+        ApiKey::ShareGroupDescribe => share_requests::SHARE_GROUP_DESCRIBE,
+        ApiKey::ShareFetch => share_requests::SHARE_FETCH,
+        ApiKey::ShareAcknowledge => share_requests::SHARE_ACKNOWLEDGE,
+        ApiKey::DescribeShareGroupOffsets => share_requests::DESCRIBE_SHARE_GROUP_OFFSETS,
+        ApiKey::AlterShareGroupOffsets => share_requests::ALTER_SHARE_GROUP_OFFSETS,
+        ApiKey::DeleteShareGroupOffsets => share_requests::DELETE_SHARE_GROUP_OFFSETS,
         _ => return None,
     })
 }

@@ -17,7 +17,7 @@ const fn row(api: ApiKey, name: &'static str, first_version: i16, last_version: 
     Row { api, name, first_version, last_version, advertised_first_version: first_version }
 }
 
-/// Versions as Apache Kafka 4.x and kafka-protocol share them; by key.
+/// Versions as Apache Kafka 4.x and kafka-protocol share them, and those that `wire::share_v2` adds; by key.
 pub const TABLE: &[Row] = &[
     // librdkafka takes a broker that doesn't list Produce 0 for one without record batches (KAFKA-18659).
     Row { advertised_first_version: 0, ..row(ApiKey::Produce, "produce", 3, 13) },
@@ -44,6 +44,13 @@ pub const TABLE: &[Row] = &[
     row(ApiKey::DeleteGroups, "delete_groups", 0, 2),
     row(ApiKey::IncrementalAlterConfigs, "incremental_alter_configs", 0, 1),
     row(ApiKey::DescribeCluster, "describe_cluster", 0, 2),
+    row(ApiKey::ShareGroupHeartbeat, "share_group_heartbeat", 1, 1),
+    row(ApiKey::ShareGroupDescribe, "share_group_describe", 1, 1),
+    row(ApiKey::ShareFetch, "share_fetch", 1, 2),
+    row(ApiKey::ShareAcknowledge, "share_acknowledge", 1, 2),
+    row(ApiKey::DescribeShareGroupOffsets, "describe_share_group_offsets", 0, 1),
+    row(ApiKey::AlterShareGroupOffsets, "alter_share_group_offsets", 0, 0),
+    row(ApiKey::DeleteShareGroupOffsets, "delete_share_group_offsets", 0, 0),
 ];
 
 impl Row {

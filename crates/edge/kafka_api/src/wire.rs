@@ -1,5 +1,7 @@
 //! Kafka's message structs, and the only place that names the library they come from.
 
+pub(crate) mod share_v2;
+
 pub(crate) use kafka_protocol::ResponseError;
 pub(crate) use kafka_protocol::messages::{self, ApiKey};
 pub(crate) use kafka_protocol::protocol::{Request, StrBytes};

@@ -8,9 +8,10 @@ use crate::{
     AddToTransaction, AllocateProducerId, AlterConfigs, AlterGroupConfigs, AlterTopicConfigs, AppendBatch,
     AppendEvents, AppendRefusal, AppendToTransaction, Appended, CommitOffsets, CommitOffsetsInTransaction, CompactedTo,
     CompactionBounds, CompactionRefusal, ConfigsRefusal, CreatePartitions, CreateTopic, DeleteGroup, DeleteOffsets,
-    DeleteShareState, DeleteSubscription, DeleteTopic, EndTransaction, EventsAppended, EventsRefusal, GroupRefusal,
-    IndexRecords, InitProducer, ProducerIdAllocated, PutSharePartition, PutSubscription, ShareRefusal,
-    SubscriptionRefusal, SweepTransaction, TopicRefusal, TransactionRefusal, TrimPartition, TrimRefusal,
+    DeleteShareState, DeleteSubscription, DeleteTopic, EndTransaction, EventsAppended, EventsRefusal,
+    GroupConfigsRefusal, GroupRefusal, IndexRecords, InitProducer, ProducerIdAllocated, PutSharePartition,
+    PutSubscription, ShareRefusal, SubscriptionRefusal, SweepTransaction, TopicRefusal, TransactionRefusal,
+    TrimPartition, TrimRefusal,
 };
 
 const FORMAT_VERSION: u8 = 1;
@@ -75,7 +76,7 @@ pub enum Outcome {
     CompactedTo(Result<CompactionBounds, CompactionRefusal>),
     PutSharePartition(Result<(), ShareRefusal>),
     DeleteShareState(Result<(), ShareRefusal>),
-    AlterGroupConfigs,
+    AlterGroupConfigs(Result<(), GroupConfigsRefusal>),
     AlterConfigs(Result<(), ConfigsRefusal>),
     AppendToTransaction(Result<Appended, AppendRefusal>),
     InitProducer(Result<ProducerIdAllocated, TransactionRefusal>),

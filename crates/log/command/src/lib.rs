@@ -31,7 +31,10 @@ pub use events::{
 };
 pub use offsets::{CommitOffsets, CommittedOffset, DeleteGroup, DeleteOffsets, GroupRefusal, OffsetToCommit};
 pub use producer::{AllocateProducerId, ProducerIdAllocated};
-pub use share::{AlterGroupConfigs, DeleteShareState, PutSharePartition, SharePartitionState, ShareRefusal, ShareRun};
+pub use share::{
+    AlterGroupConfigs, DeleteShareState, GroupConfigsRefusal, PutSharePartition, SharePartitionState, ShareRefusal,
+    ShareRun,
+};
 pub use subscription::{DeleteSubscription, PutSubscription, SubscriptionMustBe, SubscriptionRefusal};
 pub use topic::{AlterTopicConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicRefusal};
 pub use transaction::{

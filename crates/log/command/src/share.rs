@@ -65,6 +65,12 @@ pub enum ShareRefusal {
     UnknownGroup { group: GroupId },
 }
 
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum GroupConfigsRefusal {
+    #[error("{max} groups have configs already, which is as many as may; return some to their defaults first")]
+    TooManyGroups { max: usize },
+}
+
 impl PutSharePartition {
     const HEAD_BYTES: usize = 60;
     const RUN_BYTES: usize = 19;

@@ -171,8 +171,7 @@ impl ShardState {
                 Outcome::DeleteShareState(self.posted.share_groups.write().delete(delete))
             }
             Command::AlterGroupConfigs(alter) => {
-                self.posted.group_configs.write().alter(alter);
-                Outcome::AlterGroupConfigs
+                Outcome::AlterGroupConfigs(self.posted.group_configs.write().alter(alter))
             }
             Command::AppendToTransaction(append) => {
                 Outcome::AppendToTransaction(self.append_to_transaction(at, time, append))

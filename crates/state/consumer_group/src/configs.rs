@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use daybook_command::AlterGroupConfigs;
+use daybook_command::{AlterGroupConfigs, GroupConfigsRefusal};
 use daybook_types::GroupId;
+
+/// The most groups that have configs.
+const GROUPS_MAX: usize = 10_000;
 
 /// What was set for one group.
 pub type ConfigsOfGroup = BTreeMap<String, String>;
@@ -30,7 +33,10 @@ impl GroupConfigs {
         self.groups.insert(group, configs);
     }
 
-    pub fn alter(&mut self, alter: &AlterGroupConfigs) {
+    pub fn alter(&mut self, alter: &AlterGroupConfigs) -> Result<(), GroupConfigsRefusal> {
+        if self.groups.len() >= GROUPS_MAX && !self.groups.contains_key(&alter.group) {
+            return Err(GroupConfigsRefusal::TooManyGroups { max: GROUPS_MAX });
+        }
         let configs = self.groups.entry(alter.group.clone()).or_default();
         for (name, value) in &alter.changes {
             match value {
@@ -42,6 +48,7 @@ impl GroupConfigs {
             self.groups.remove(&alter.group);
         }
         self.changed.insert(alter.group.clone());
+        Ok(())
     }
 
     /// What changed since the last call; `None`: nothing is set any more.

@@ -67,13 +67,13 @@ fn configs_are_set_and_returned_to_their_defaults() {
         group: GroupId::new("a"),
         changes: vec![(name.into(), value.map(str::to_owned))],
     };
-    configs.alter(&alter("x", Some("1")));
-    configs.alter(&alter("y", Some("2")));
+    configs.alter(&alter("x", Some("1"))).unwrap();
+    configs.alter(&alter("y", Some("2"))).unwrap();
     let [(_, Some(kept))] = &configs.take_changes()[..] else { panic!("one group changed") };
     assert_eq!(decode_configs(encode_configs(kept)).as_ref(), Ok(kept));
-    configs.alter(&alter("x", None));
+    configs.alter(&alter("x", None)).unwrap();
     assert_eq!(configs.group(&group).unwrap().len(), 1);
-    configs.alter(&alter("y", None));
+    configs.alter(&alter("y", None)).unwrap();
     assert_eq!(configs.take_changes(), [(group, None)]);
     assert_eq!(configs.groups().count(), 0);
 }

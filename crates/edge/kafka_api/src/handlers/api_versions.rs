@@ -5,10 +5,12 @@ use tracing::debug;
 use crate::broker::{Broker, Caller};
 use crate::error_code::{self, ErrorCode};
 use crate::versions::{Row, TABLE};
-use crate::wire::ApiKey;
-use crate::wire::messages::api_versions_response::ApiVersion;
+use crate::wire::messages::api_versions_response::{ApiVersion, FinalizedFeatureKey, SupportedFeatureKey};
 use crate::wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
+use crate::wire::{ApiKey, text};
 
+/// Kafka's features at the level that is in force here; they can't be changed.
+const FEATURES: &[(&str, i16)] = &[("share.version", 1)];
 /// From this version on clients name their software (KIP-511).
 const SOFTWARE_FROM: i16 = 3;
 
@@ -20,9 +22,12 @@ pub(super) async fn handle(_broker: &Broker, caller: &Caller, request: ApiVersio
         }
         debug!(peer = %caller.peer, client_id = %caller.client_id, software = %name, software_version = %version, "client");
     }
+    let features = FEATURES.iter();
     ApiVersionsResponse::default()
         .with_api_keys(TABLE.iter().map(api_version).collect())
-        .with_finalized_features_epoch(-1)
+        .with_supported_features(features.clone().map(|(name, level)| supported(name, *level)).collect())
+        .with_finalized_features(features.map(|(name, level)| finalized(name, *level)).collect())
+        .with_finalized_features_epoch(0)
 }
 
 /// The answer to a request that can't be served. Of the table it holds what is needed to ask again.
@@ -39,6 +44,14 @@ fn api_version(row: &Row) -> ApiVersion {
         .with_api_key(row.key())
         .with_min_version(row.advertised_first_version)
         .with_max_version(row.last_version)
+}
+
+fn supported(name: &str, level: i16) -> SupportedFeatureKey {
+    SupportedFeatureKey::default().with_name(text(name)).with_min_version(0).with_max_version(level)
+}
+
+fn finalized(name: &str, level: i16) -> FinalizedFeatureKey {
+    FinalizedFeatureKey::default().with_name(text(name)).with_min_version_level(level).with_max_version_level(level)
 }
 
 /// Letters, digits, dots and hyphens, the last two not at either end.

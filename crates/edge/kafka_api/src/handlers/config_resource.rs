@@ -13,11 +13,13 @@ use crate::wire::StrBytes;
 /// Kafka's `ConfigResource.Type`.
 pub(super) const TOPIC: i8 = 2;
 pub(super) const BROKER: i8 = 4;
+pub(super) const GROUP: i8 = 32;
 
 /// Kafka's `ConfigSource`.
 pub(super) const SOURCE_TOPIC: i8 = 1;
 pub(super) const SOURCE_NODE_FILE: i8 = 4;
 pub(super) const SOURCE_DEFAULT: i8 = 5;
+pub(super) const SOURCE_GROUP: i8 = 8;
 
 pub(super) fn topic<'a>(catalog: &'a Catalog, name: &StrBytes) -> Result<&'a Arc<Topic>, Refusal> {
     if let Err(illegal) = TopicName::new(name) {

@@ -18,6 +18,9 @@ pub(super) async fn handle(broker: &Broker, _caller: &Caller, request: DeleteGro
 }
 
 async fn delete(broker: &Broker, group: GroupId) -> Result<(), ErrorCode> {
+    if broker.share.is_known(&group) {
+        return broker.share.delete(&group, None).await.map_err(|error| error_code::of_share(&error));
+    }
     broker.coordinator.may_delete(&group).map_err(error_code::of_group)?;
     let was_remembered = broker.coordinator.describe(&group).map_err(error_code::of_group)?.is_some();
     let command = Command::DeleteGroup(DeleteGroup { group: group.clone() });

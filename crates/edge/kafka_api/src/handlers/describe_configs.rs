@@ -1,4 +1,4 @@
-//! DescribeConfigs: every config of a topic, and what this node is set to in the words of Kafka's broker configs.
+//! DescribeConfigs: every config of a topic and of a group, and what this node is set to in the words of Kafka's broker configs.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,10 @@ use daybook_catalog::{ConfigKind, Definition, Topic, topic_config};
 
 use crate::broker::{Broker, Caller};
 use crate::error_code::ErrorCode;
-use crate::handlers::config_resource::{self, BROKER, SOURCE_DEFAULT, SOURCE_NODE_FILE, SOURCE_TOPIC, TOPIC};
+use crate::handlers::config_resource::{
+    self, BROKER, GROUP, SOURCE_DEFAULT, SOURCE_GROUP, SOURCE_NODE_FILE, SOURCE_TOPIC, TOPIC,
+};
+use crate::handlers::group_configs;
 use crate::handlers::refusal::{Refusal, code_and_text};
 use crate::wire::messages::describe_configs_request::DescribeConfigsResource;
 use crate::wire::messages::describe_configs_response::{
@@ -60,6 +63,7 @@ fn describe(broker: &Broker, with: With, resource: DescribeConfigsResource) -> D
             config_resource::topic(&catalog, &resource.resource_name).map(|topic| of_topic(topic))
         }
         BROKER => of_broker(broker, &resource.resource_name),
+        GROUP => of_group(broker, &resource.resource_name),
         other => Err(config_resource::unknown_type(other)),
     };
     let (code, message) = code_and_text(&outcome);
@@ -94,6 +98,27 @@ fn of_topic(topic: &Topic) -> Vec<Entry> {
         }
     };
     topic_config::definitions().iter().map(entry).collect()
+}
+
+fn of_group(broker: &Broker, name: &str) -> Result<Vec<Entry>, Refusal> {
+    let entry = |told: group_configs::Told| {
+        let definition = told.definition;
+        let synonym = definition.synonym.unwrap_or(definition.name).to_owned();
+        let mut synonyms = vec![(synonym, told.default.clone(), SOURCE_DEFAULT)];
+        if let Some(own) = &told.own {
+            synonyms.insert(0, (definition.name.to_owned(), own.clone(), SOURCE_GROUP));
+        }
+        Entry {
+            name: definition.name.to_owned(),
+            source: if told.own.is_some() { SOURCE_GROUP } else { SOURCE_DEFAULT },
+            value: told.own.unwrap_or(told.default),
+            read_only: false,
+            kind: told.kind,
+            documentation: definition.documentation.to_owned(),
+            synonyms,
+        }
+    };
+    Ok(group_configs::describe(broker, name)?.into_iter().map(entry).collect())
 }
 
 fn documentation(definition: &Definition) -> String {

@@ -9,6 +9,7 @@ use crate::wire::{StrBytes, text};
 const OF_GROUP: i8 = 0;
 /// InitProducerId then says what there is to say about transactions.
 const OF_TRANSACTION: i8 = 1;
+const OF_SHARE_PARTITION: i8 = 2;
 /// From this version on several keys are asked at once (KIP-699).
 const BATCHED_FROM: i16 = 4;
 
@@ -18,7 +19,7 @@ pub(super) async fn handle(
     request: FindCoordinatorRequest,
 ) -> FindCoordinatorResponse {
     let node = &broker.advertised;
-    let is_known = matches!(request.key_type, OF_GROUP | OF_TRANSACTION);
+    let is_known = matches!(request.key_type, OF_GROUP | OF_TRANSACTION | OF_SHARE_PARTITION);
     let error = (!is_known).then_some(ErrorCode::InvalidRequest);
     let message = error.map(|_| text(format!("there is no coordinator of type {}", request.key_type)));
     let (id, host, port) = match error {

@@ -7,8 +7,10 @@ use daybook_catalog::{ConfigKind, topic_config};
 use crate::broker::{Broker, Caller};
 use crate::error_code::ErrorCode;
 use crate::handlers::config_change::{Asked, ConfigChange, alter};
+use crate::handlers::config_resource::GROUP;
+use crate::handlers::group_configs;
 use crate::handlers::refusal::{Refusal, code_and_text};
-use crate::wire::messages::incremental_alter_configs_request::AlterableConfig;
+use crate::wire::messages::incremental_alter_configs_request::{AlterConfigsResource, AlterableConfig};
 use crate::wire::messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
 use crate::wire::messages::{IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};
 
@@ -22,7 +24,10 @@ pub(super) async fn handle(
     _caller: &Caller,
     request: IncrementalAlterConfigsRequest,
 ) -> IncrementalAlterConfigsResponse {
-    let asked = request.resources.into_iter().map(|resource| Asked {
+    let is_group = |resource: &AlterConfigsResource| resource.resource_type == GROUP;
+    let (groups, resources): (Vec<_>, Vec<_>) = request.resources.into_iter().partition(is_group);
+    let of_groups = group_configs::alter(broker, groups, request.validate_only).await;
+    let asked = resources.into_iter().map(|resource| Asked {
         resource_type: resource.resource_type,
         name: resource.resource_name,
         what: resource.configs,
@@ -37,7 +42,8 @@ pub(super) async fn handle(
             .with_error_code(code)
             .with_error_message(message)
     };
-    IncrementalAlterConfigsResponse::default().with_responses(outcomes.into_iter().map(response).collect())
+    IncrementalAlterConfigsResponse::default()
+        .with_responses(outcomes.into_iter().chain(of_groups).map(response).collect())
 }
 
 fn change(asked: &[AlterableConfig], current: &BTreeMap<String, String>) -> Result<ConfigChange, Refusal> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use daybook_group_coordinator::{GroupError, GroupState, ListedGroup};
+use daybook_share_coordinator::GroupInfo;
 use daybook_types::GroupId;
 
 use crate::broker::{Broker, Caller};
@@ -13,9 +14,25 @@ use crate::wire::{StrBytes, text};
 
 /// Groups of the only protocol spoken here so far, as Kafka names it (KIP-848).
 const GROUP_TYPE: &str = "classic";
+/// Groups of KIP-932: the type, and the protocol type too.
+const SHARE_TYPE: &str = "share";
 
 pub(super) async fn handle(broker: &Broker, _caller: &Caller, request: ListGroupsRequest) -> ListGroupsResponse {
-    answer(&request, broker.coordinator.list(), broker.reader.groups())
+    let mut response = answer(&request, broker.coordinator.list(), broker.reader.groups());
+    if response.error_code == 0 && passes(&request.types_filter, SHARE_TYPE) {
+        response.groups.extend(broker.share.list().iter().filter_map(|group| listed_share_group(&request, group)));
+    }
+    response
+}
+
+fn listed_share_group(request: &ListGroupsRequest, group: &GroupInfo) -> Option<list_groups_response::ListedGroup> {
+    let state = if group.has_members { GroupState::Stable } else { GroupState::Empty };
+    let listed = list_groups_response::ListedGroup::default()
+        .with_group_id(messages::GroupId(text(group.group.as_str())))
+        .with_protocol_type(text(SHARE_TYPE))
+        .with_group_state(text(state.as_str()))
+        .with_group_type(text(SHARE_TYPE));
+    passes(&request.states_filter, state.as_str()).then_some(listed)
 }
 
 fn answer(

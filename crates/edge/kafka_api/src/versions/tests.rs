@@ -32,6 +32,13 @@ fn library_versions(api: ApiKey) -> (i16, i16) {
         ApiKey::CreatePartitions => of::<messages::CreatePartitionsRequest>(),
         ApiKey::DeleteGroups => of::<messages::DeleteGroupsRequest>(),
         ApiKey::DescribeCluster => of::<messages::DescribeClusterRequest>(),
+        ApiKey::ShareGroupHeartbeat => of::<messages::ShareGroupHeartbeatRequest>(),
+        ApiKey::ShareGroupDescribe => of::<messages::ShareGroupDescribeRequest>(),
+        ApiKey::AlterShareGroupOffsets => of::<messages::AlterShareGroupOffsetsRequest>(),
+        ApiKey::DeleteShareGroupOffsets => of::<messages::DeleteShareGroupOffsetsRequest>(),
+        // One more than the library has: read and written by `wire::share_v2` and by hand.
+        ApiKey::ShareFetch | ApiKey::ShareAcknowledge => (1, 2),
+        ApiKey::DescribeShareGroupOffsets => (0, 1),
         other => panic!("{other:?} is in the table and not here"),
     }
 }

@@ -5,6 +5,9 @@ use kafka_protocol::messages::*;
 use kafka_protocol::protocol::{Encodable, StrBytes};
 use uuid::Uuid;
 
+#[path = "share_requests.rs"]
+mod share_requests;
+
 /// Topic that the samples name.
 pub const TOPIC: &str = "sample";
 pub const GROUP: &str = "sample-group";
@@ -85,6 +88,13 @@ pub fn body(api: ApiKey, version: i16) -> Bytes {
         ApiKey::DescribeCluster => {
             encode(version, &DescribeClusterRequest::default().with_include_cluster_authorized_operations(true))
         }
+        ApiKey::ShareGroupHeartbeat
+        | ApiKey::ShareGroupDescribe
+        | ApiKey::ShareFetch
+        | ApiKey::ShareAcknowledge
+        | ApiKey::DescribeShareGroupOffsets
+        | ApiKey::AlterShareGroupOffsets
+        | ApiKey::DeleteShareGroupOffsets => share_requests::body(api, version),
         other => panic!("there is no sample of {other:?}"),
     }
 }
