@@ -34,7 +34,8 @@ pub fn records(batch: &Bytes) -> Result<Records, BatchError> {
     Ok(Records { header, source: Memory::new(body), index: 0, ended: false })
 }
 
-/// The records of a batch.
+/// The records of a batch. A clone goes on from the same place, over the same bytes.
+#[derive(Clone, Debug)]
 pub struct Records {
     header: BatchHeader,
     source: Memory,
@@ -45,6 +46,24 @@ pub struct Records {
 impl Records {
     pub fn header(&self) -> &BatchHeader {
         &self.header
+    }
+
+    /// The same records counted from another base offset, for a batch that does not bear its own yet.
+    pub fn based_at(mut self, base_offset: Offset) -> Self {
+        self.header.base_offset = base_offset;
+        self
+    }
+
+    /// Passes over the records before `offset` by their lengths. What is in them is not read, and not checked.
+    pub fn skip_to(&mut self, offset: Offset) -> Result<(), BatchError> {
+        let delta = offset.0.saturating_sub(self.header.base_offset.0);
+        if !self.ended {
+            let count = self.header.record_count;
+            let skipped = self.source.skip(&mut self.index, count, |offset_delta| i64::from(offset_delta) < delta);
+            self.ended = skipped.is_err();
+            skipped?;
+        }
+        Ok(())
     }
 
     fn read(&mut self) -> Result<Record, BatchError> {

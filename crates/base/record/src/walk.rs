@@ -31,6 +31,7 @@ pub(crate) struct RecordParts<P> {
 }
 
 /// Records in memory.
+#[derive(Clone, Debug)]
 pub(crate) struct Memory {
     left: Bytes,
     bytes: usize,
@@ -39,6 +40,60 @@ pub(crate) struct Memory {
 impl Memory {
     pub(crate) fn new(body: Bytes) -> Self {
         Self { bytes: body.len(), left: body }
+    }
+
+    /// Passes over records from number `index` on, up to `count`, as long as `passes` says so of their offset deltas.
+    pub(crate) fn skip(
+        &mut self,
+        index: &mut i32,
+        count: i32,
+        passes: impl Fn(i32) -> bool,
+    ) -> Result<(), BatchError> {
+        let mut glance = Glance { left: &self.left, bytes: self.left.len() };
+        let mut kept = 0;
+        while *index < count {
+            let length = usize::try_from(varint(&mut glance, *index)?);
+            let fail = |fault| BatchError::Record { index: *index, fault };
+            let length = length.map_err(|_| fail(RecordFault::Length))?;
+            let end = glance.consumed() + length;
+            byte(&mut glance, *index)?;
+            varlong(&mut glance, *index)?;
+            if !passes(varint(&mut glance, *index)?) {
+                break;
+            }
+            let rest = end.checked_sub(glance.consumed()).ok_or(fail(RecordFault::Length))?;
+            glance.piece(rest)?.ok_or(fail(RecordFault::Truncated))?;
+            kept = glance.consumed();
+            *index += 1;
+        }
+        self.left.advance(kept);
+        Ok(())
+    }
+}
+
+/// A look ahead into records in memory.
+struct Glance<'a> {
+    left: &'a [u8],
+    bytes: usize,
+}
+
+impl Source for Glance<'_> {
+    type Piece = ();
+
+    fn byte(&mut self) -> Result<Option<u8>, BatchError> {
+        let Some((byte, left)) = self.left.split_first() else { return Ok(None) };
+        self.left = left;
+        Ok(Some(*byte))
+    }
+
+    fn piece(&mut self, bytes: usize) -> Result<Option<()>, BatchError> {
+        let Some(left) = self.left.get(bytes..) else { return Ok(None) };
+        self.left = left;
+        Ok(Some(()))
+    }
+
+    fn consumed(&self) -> usize {
+        self.bytes - self.left.len()
     }
 }
 

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use daybook_command::{Command, IndexRecords};
-use daybook_read::{Piece, Reader};
+use daybook_read::Reader;
 use daybook_record::batches;
 use daybook_types::{Offset, PartitionId};
 
@@ -71,16 +71,10 @@ fn step(reader: &Reader, partition: PartitionId, from: Offset) -> Result<Vec<Ind
         return Ok(vec![IndexRecords { partition, from, to, batch: Bytes::new() }]);
     }
     let fetched = reader.read(partition, from, STEP_BYTES, true).map_err(|error| error.to_string())?;
-    let mut whole = BytesMut::with_capacity(fetched.bytes);
-    for piece in &fetched.pieces {
-        match piece {
-            Piece::Memory(bytes) => whole.extend_from_slice(bytes),
-            Piece::File(slice) => whole.extend_from_slice(&slice.to_bytes().map_err(|error| error.to_string())?),
-        }
-    }
+    let whole = fetched.to_bytes().map_err(|error| error.to_string())?;
     let mut commands = Vec::new();
     let mut at = from;
-    for batch in batches(whole.freeze()) {
+    for batch in batches(whole) {
         let (header, batch) = batch.map_err(|error| error.to_string())?;
         let to = Offset(header.base_offset.0 + i64::from(header.last_offset_delta) + 1);
         commands.push(IndexRecords { partition, from: at, to, batch });

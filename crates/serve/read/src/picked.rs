@@ -1,20 +1,21 @@
 //! Records picked one by one, here and there, by their offsets.
 //!
-//! Whole batches are read; the last ones stay, since whoever reads a stream or `$all` mostly wants their neighbours next.
+//! Of a batch only the records asked for are read; those before them are passed over by their lengths. What was read last stays,
+//! since whoever reads a stream or `$all` mostly wants its neighbours next.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use bytes::{Bytes, BytesMut};
-use daybook_record::{Record, batches, records};
+use bytes::Bytes;
+use daybook_record::{Record, Records, batches, records};
 use daybook_types::{Offset, PartitionId};
 
 use crate::reader::Reader;
-use crate::records::{Piece, ReadError};
+use crate::records::ReadError;
 
 /// Read at once where neighbours are wanted.
 const RUN_BYTES: usize = 256 * 1024;
-/// Partitions whose last batches stay.
+/// Partitions of which something stays.
 const PARTITIONS_MAX: usize = 64;
 
 /// Picks records of one shard. Holds some of what it read, so make it for one read and drop it.
@@ -26,16 +27,31 @@ pub struct RecordPicker<'a> {
 
 #[derive(Debug, Default)]
 struct Picked {
-    /// Records of the batch last looked into, ascending.
-    records: Vec<Record>,
-    /// The offsets that batch spans; those without a record have none any more.
-    looked_into: Range<Offset>,
-    /// Batches read and not looked into yet, with the offset after each.
-    ahead: Vec<(Offset, Offset, Bytes)>,
-    /// The offsets that were read: those in no batch have none any more.
+    /// The batch last looked into.
+    open: Option<OpenBatch>,
+    /// Batches read from files and not looked into yet.
+    ahead: Vec<Batch>,
+    /// The offsets that were read from files: those in no batch have none any more.
     covered: Range<Offset>,
     /// The offset after the last record picked.
     expected: Option<Offset>,
+}
+
+#[derive(Clone, Debug)]
+struct Batch {
+    /// The offsets it spans; some may have no record any more.
+    span: Range<Offset>,
+    bytes: Bytes,
+}
+
+#[derive(Debug)]
+struct OpenBatch {
+    span: Range<Offset>,
+    /// All its records, to begin again from.
+    whole: Records,
+    /// Those from `next` on.
+    left: Records,
+    next: Offset,
 }
 
 impl<'a> RecordPicker<'a> {
@@ -51,60 +67,68 @@ impl<'a> RecordPicker<'a> {
         let picked = self.partitions.entry(partition).or_default();
         let is_run = picked.expected == Some(offset);
         picked.expected = Some(offset.next());
-        if let Some(record) = picked.find(offset) {
-            return Ok(Some(record));
-        }
-        if picked.looked_into.contains(&offset) {
-            return Ok(None);
-        }
-        if !picked.look_into(offset)? {
-            if picked.covered.contains(&offset) {
+        if !picked.is_open_at(offset) && !picked.open_ahead(offset)? {
+            if let Some(batch) = self.reader.tail_batch(partition, offset) {
+                picked.open(&Batch { span: batch.base_offset..batch.next_offset, bytes: batch.bytes })?;
+            } else if picked.covered.contains(&offset) {
                 return Ok(None);
+            } else {
+                let bytes_max = if is_run { RUN_BYTES } else { 1 };
+                let fetched = match self.reader.read(partition, offset, bytes_max, true) {
+                    Ok(fetched) => fetched,
+                    Err(ReadError::UnknownPartition { .. } | ReadError::OffsetOutOfRange { .. }) => return Ok(None),
+                    Err(error) => return Err(error),
+                };
+                picked.ahead = split(fetched.to_bytes()?)?;
+                picked.covered = offset..fetched.next_offset;
+                if !picked.open_ahead(offset)? {
+                    return Ok(None);
+                }
             }
-            let bytes_max = if is_run { RUN_BYTES } else { 1 };
-            let fetched = match self.reader.read(partition, offset, bytes_max, true) {
-                Ok(fetched) => fetched,
-                Err(ReadError::UnknownPartition { .. } | ReadError::OffsetOutOfRange { .. }) => return Ok(None),
-                Err(error) => return Err(error),
-            };
-            picked.ahead = split(&fetched.pieces)?;
-            picked.covered = offset..fetched.next_offset;
-            picked.look_into(offset)?;
         }
-        Ok(picked.find(offset))
+        picked.open.as_mut().map_or(Ok(None), |open| open.pick(offset))
     }
 }
 
 impl Picked {
-    fn find(&self, offset: Offset) -> Option<Record> {
-        let at = self.records.binary_search_by_key(&offset, |record| record.offset).ok()?;
-        Some(self.records[at].clone())
+    fn is_open_at(&self, offset: Offset) -> bool {
+        self.open.as_ref().is_some_and(|open| open.span.contains(&offset))
     }
 
-    /// Decodes the batch that holds `offset`, if it was read.
-    fn look_into(&mut self, offset: Offset) -> Result<bool, ReadError> {
-        let holds = |(base, next, _): &(Offset, Offset, Bytes)| *base <= offset && offset < *next;
-        let Some((base, next, batch)) = self.ahead.iter().find(|batch| holds(batch)) else { return Ok(false) };
-        self.records = records(batch)?.collect::<Result<_, _>>()?;
-        self.looked_into = *base..*next;
+    /// Opens the batch that holds `offset`, if it was read.
+    fn open_ahead(&mut self, offset: Offset) -> Result<bool, ReadError> {
+        let Some(batch) = self.ahead.iter().find(|batch| batch.span.contains(&offset)).cloned() else {
+            return Ok(false);
+        };
+        self.open(&batch)?;
         Ok(true)
+    }
+
+    fn open(&mut self, batch: &Batch) -> Result<(), ReadError> {
+        let Range { start: next, .. } = batch.span;
+        let whole = records(&batch.bytes)?.based_at(next);
+        self.open = Some(OpenBatch { span: batch.span.clone(), left: whole.clone(), whole, next });
+        Ok(())
     }
 }
 
-/// The batches of a fetch, in one piece of memory.
-fn split(pieces: &[Piece]) -> Result<Vec<(Offset, Offset, Bytes)>, ReadError> {
-    let mut whole = BytesMut::new();
-    for piece in pieces {
-        match piece {
-            Piece::Memory(bytes) => whole.extend_from_slice(bytes),
-            Piece::File(slice) => whole.extend_from_slice(&slice.to_bytes()?),
+impl OpenBatch {
+    fn pick(&mut self, offset: Offset) -> Result<Option<Record>, ReadError> {
+        if offset < self.next {
+            self.left = self.whole.clone();
         }
+        self.left.skip_to(offset)?;
+        let found = self.left.next().transpose()?;
+        self.next = found.as_ref().map_or(self.span.end, |record| record.offset.next());
+        Ok(found.filter(|record| record.offset == offset))
     }
+}
+
+fn split(fetched: Bytes) -> Result<Vec<Batch>, ReadError> {
     let mut found = Vec::new();
-    for batch in batches(whole.freeze()) {
+    for batch in batches(fetched) {
         let (header, bytes) = batch?;
-        let next = Offset(header.base_offset.0 + i64::from(header.last_offset_delta) + 1);
-        found.push((header.base_offset, next, bytes));
+        found.push(Batch { span: header.base_offset..header.next_offset(), bytes });
     }
     Ok(found)
 }

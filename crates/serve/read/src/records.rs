@@ -109,6 +109,14 @@ impl Reader {
         }
     }
 
+    /// The batch that holds `offset`, if it is in memory.
+    pub(crate) fn tail_batch(&self, id: PartitionId, offset: Offset) -> Option<TailBatch> {
+        self.posted.log(id)?.look(|tail| {
+            let batch = tail.batches.get(tail.batch_at(offset))?;
+            (tail.start <= offset && batch.base_offset <= offset).then(|| batch.clone())
+        })
+    }
+
     /// The first record whose timestamp is `at` or later. May read files.
     pub fn offset_for_timestamp(
         &self,
@@ -157,6 +165,18 @@ impl Reader {
 }
 
 impl Fetched {
+    /// All of it in one piece of memory. May read files.
+    pub fn to_bytes(&self) -> Result<Bytes, ReadError> {
+        let mut whole = BytesMut::with_capacity(self.bytes);
+        for piece in &self.pieces {
+            match piece {
+                Piece::Memory(bytes) => whole.extend_from_slice(bytes),
+                Piece::File(slice) => whole.extend_from_slice(&slice.to_bytes()?),
+            }
+        }
+        Ok(whole.freeze())
+    }
+
     /// Batches as they are sent: their first bytes are the log's, the rest is what the producer sent, shared.
     fn add_memory(&mut self, batches: &[TailBatch]) {
         let Some(last) = batches.last() else { return };

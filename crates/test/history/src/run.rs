@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use daybook_apply::ShardState;
 use daybook_event_store::EventStore;
-use daybook_read::{Order, Piece, Reader};
+use daybook_read::{Order, Reader};
 use daybook_record::{STAMP_BYTES, stamp};
 use daybook_shard::{Shard, ShardOptions, Storage, StorageOptions};
 use daybook_sim::FaultDisk;
@@ -168,7 +168,7 @@ impl Running {
                 while next < ends.end_offset {
                     let fetched =
                         self.reader.read(partition, next, 64 * 1024, true).expect("the partition is readable");
-                    for batch in daybook_record::batches(join(&fetched.pieces)) {
+                    for batch in daybook_record::batches(fetched.to_bytes().expect("the files are readable")) {
                         let (header, bytes) = batch.expect("whole batches are read");
                         daybook_record::check(&bytes).expect("no batch is damaged");
                         assert_eq!(header.base_offset, next, "offsets of {partition} have a gap");
@@ -181,15 +181,4 @@ impl Running {
         }
         all
     }
-}
-
-fn join(pieces: &[Piece]) -> Bytes {
-    let mut joined = BytesMut::new();
-    for piece in pieces {
-        match piece {
-            Piece::Memory(bytes) => joined.extend_from_slice(bytes),
-            Piece::File(slice) => joined.extend_from_slice(&slice.to_bytes().expect("the file is readable")),
-        }
-    }
-    joined.freeze()
 }

@@ -1,7 +1,7 @@
 use bytes::Bytes;
 use daybook_types::{Offset, TimestampMs};
 
-use crate::{BatchBuilder, BatchError, Compression, RecordHeader, records};
+use crate::{BatchBuilder, BatchError, Compression, HEADER_BYTES, RecordHeader, records};
 
 fn bytes(text: &'static str) -> Bytes {
     Bytes::from(text)
@@ -40,4 +40,44 @@ fn half_a_batch_is_no_records() {
     let batch = builder.build().unwrap();
     let (have, need) = (batch.len() - 1, batch.len());
     assert_eq!(records(&batch.slice(..have)).err(), Some(BatchError::Truncated { have, need }));
+}
+
+#[test]
+fn skipping_comes_to_the_same_record_as_reading() {
+    for compression in Compression::ALL {
+        let mut builder = BatchBuilder::new(compression);
+        for number in 0..50_usize {
+            let value = vec![b'v'; number * 7];
+            builder.push(TimestampMs(number as i64), Some(b"key"), Some(&value), &[(bytes("h"), Some(bytes("1")))]);
+        }
+        let batch = builder.build().unwrap();
+        let all = || records(&batch).unwrap().based_at(Offset(1000));
+        let read: Vec<_> = all().map(Result::unwrap).collect();
+        for from in [0, 1, 25, 49] {
+            let mut skipped = all();
+            skipped.skip_to(Offset(1000 + from)).unwrap();
+            let left: Vec<_> = skipped.map(Result::unwrap).collect();
+            assert_eq!(left, read[from as usize..]);
+        }
+        let mut skipped = all();
+        skipped.skip_to(Offset(1050)).unwrap();
+        assert_eq!(skipped.next(), None);
+    }
+}
+
+#[test]
+fn skipping_over_damage_is_an_error_and_ends_the_records() {
+    let mut builder = BatchBuilder::new(Compression::None);
+    for _ in 0..3 {
+        builder.push(TimestampMs(0), None, Some(b"a value"), &[]);
+    }
+    let batch = builder.build().unwrap();
+    // A length of minus one, one of next to nothing, and one beyond the end.
+    for length in [0x01, 0x02, 0x7e] {
+        let mut damaged = batch.to_vec();
+        damaged[HEADER_BYTES] = length;
+        let mut skipped = records(&Bytes::from(damaged)).unwrap();
+        assert!(matches!(skipped.skip_to(Offset(2)), Err(BatchError::Record { index: 0, .. })), "{length}");
+        assert_eq!(skipped.next(), None);
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use daybook_command::{AppendBatch, Command, CreatePartitions, CreateTopic, Outcome};
 use daybook_event::NewEvent;
 use daybook_event_store::{
@@ -12,7 +12,6 @@ use daybook_event_store::{
     ScavengeReport, ScavengeState, StartScavengeError, StreamAppend, StreamFrom, StreamName, Target,
 };
 use daybook_history::{Machine, Running};
-use daybook_read::Piece;
 use daybook_record::{BatchBuilder, Compression, Record, batches, records, verify};
 use daybook_types::{Offset, PartitionId, PartitionIndex, StreamVersion, TimestampMs, TopicId, TopicName};
 use daybook_world::Disk;
@@ -78,7 +77,7 @@ impl Shop {
                 while next < ends.end_offset {
                     let fetched = self.running.reader.read(partition, next, 20_000, true).unwrap();
                     assert!(fetched.next_offset > next, "a consumer stands still at {next}");
-                    for batch in batches(join(&fetched.pieces)) {
+                    for batch in batches(fetched.to_bytes().unwrap()) {
                         let (header, bytes) = batch.unwrap();
                         verify(&bytes).unwrap();
                         assert!(header.next_offset() > next);
@@ -216,17 +215,6 @@ fn name(stream: &str) -> StreamName {
 
 fn fresh_id() -> String {
     format!("{:032x}", rand::random::<u128>())
-}
-
-fn join(pieces: &[Piece]) -> Bytes {
-    let mut joined = BytesMut::new();
-    for piece in pieces {
-        match piece {
-            Piece::Memory(bytes) => joined.extend_from_slice(bytes),
-            Piece::File(slice) => joined.extend_from_slice(&slice.to_bytes().unwrap()),
-        }
-    }
-    joined.freeze()
 }
 
 /// Offsets of the records of each key, in their order.

@@ -16,6 +16,8 @@ use crate::{kafka, store};
 pub const CATEGORIES: [&str; 3] = ["order", "account", "cart"];
 /// Times that one request is sent.
 const ATTEMPTS_MAX: u32 = 10;
+/// Part of the answers that are lost on their way. A kill loses some too, but seldom one whose append is durable.
+const LOST_ANSWERS: f64 = 0.02;
 
 /// What all writers share.
 pub struct Shared {
@@ -98,21 +100,25 @@ impl Writer {
         let body_of = |number| store::body(number, &request);
         let number = self.shared.recorder.request(request.clone());
         let body = body_of(number);
+        let mut is_lost = self.dice.random_bool(LOST_ANSWERS);
         for _ in 0..ATTEMPTS_MAX {
-            let Some(outcome) = self.attempt(number, &request, &body).await else { return };
+            let was_lost = std::mem::take(&mut is_lost);
+            let Some(outcome) = self.attempt(number, &request, &body, was_lost).await else { return };
             // Some give up, and so never learn what came of it.
-            if outcome != Outcome::Unknown || self.dice.random_bool(0.2) {
+            if outcome != Outcome::Unknown || (!was_lost && self.dice.random_bool(0.2)) {
                 self.learn(&request, &outcome);
                 return;
             }
         }
     }
 
-    /// One sending over HTTP, written down unless it can't have reached the server. `None`: all is over.
-    async fn attempt(&mut self, number: u32, request: &Request, body: &str) -> Option<Outcome> {
+    /// One sending over HTTP, written down unless it can't have reached the server. `is_lost`: the connection breaks under
+    /// the answer. `None`: all is over.
+    async fn attempt(&mut self, number: u32, request: &Request, body: &str, is_lost: bool) -> Option<Outcome> {
         let mut connection = self.connect().await?;
         let begin = self.shared.recorder.tick();
         let outcome = match connection.post("/append", body).await {
+            Ok(_) if is_lost => Outcome::Unknown,
             Ok(answer) => {
                 self.connection = Some(connection);
                 match store::outcome(request, &answer) {
