@@ -52,6 +52,14 @@ pub enum Op {
     Remove { space: Space, key: Bytes },
 }
 
+impl Op {
+    fn place(&self) -> (u8, &[u8]) {
+        match self {
+            Self::Put { space, key, .. } | Self::Remove { space, key } => (space.tag(), key),
+        }
+    }
+}
+
 /// An open index store. One process has it at a time.
 pub struct Store {
     database: Database,
@@ -120,7 +128,9 @@ impl Store {
 
     /// Makes all of `batch`, over all its spaces, or none of it; of several operations on a key the last one counts. Durable on
     /// return. After an error the store takes no more; open it again.
-    pub fn commit(&self, batch: Vec<Op>) -> Result<(), KvError> {
+    pub fn commit(&self, mut batch: Vec<Op>) -> Result<(), KvError> {
+        // The engine looks for the place of each key anew; neighbours find most of the way in the processor's cache.
+        batch.sort_by(|a, b| a.place().cmp(&b.place()));
         let mut writes = self.database.batch().durability(Some(PersistMode::SyncData));
         for op in &batch {
             match op {

@@ -50,7 +50,7 @@ pub(crate) fn of_append(refusal: &AppendRefusal) -> ErrorCode {
         // Not PRODUCER_FENCED, which is fatal: an idempotent producer takes a new epoch and goes on (KIP-360).
         AppendRefusal::ProducerFenced { .. } => ErrorCode::InvalidProducerEpoch,
         AppendRefusal::OutOfOrderSequence { .. } => ErrorCode::OutOfOrderSequenceNumber,
-        AppendRefusal::WrongVersion { .. } | AppendRefusal::NotEventTopic { .. } => ErrorCode::InvalidRecord,
+        AppendRefusal::WrongVersion { .. } => ErrorCode::InvalidRecord,
         // Over in a moment; clients retry it.
         AppendRefusal::Indexing { .. } => ErrorCode::NotLeaderOrFollower,
         AppendRefusal::NotTransactional => ErrorCode::InvalidTxnState,

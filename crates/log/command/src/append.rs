@@ -41,8 +41,6 @@ pub enum AppendRefusal {
     WrongVersion { record: i32, stream: String, expected: ExpectedVersion, actual: ActualVersion },
     #[error("the index of streams of topic {topic} is being built; a condition can't be checked yet")]
     Indexing { topic: TopicId },
-    #[error("topic {topic} has no index of streams, so no condition can be checked; set its config daybook.streams")]
-    NotEventTopic { topic: TopicId },
     #[error("the producer has a transaction open here, so its batch must be transactional")]
     NotTransactional,
     #[error(transparent)]

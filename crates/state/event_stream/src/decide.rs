@@ -42,17 +42,10 @@ pub(crate) fn judge<E>(
     let actual = stream.map_or(ActualVersion::None, Stream::actual);
     let next = stream.map_or(StreamVersion(0), |stream| stream.next);
     let born = stream.map_or(StreamVersion(0), |stream| stream.born);
-    let fits = match (expected, actual) {
-        (_, ActualVersion::Tombstoned) => return Ok(Verdict::Tombstoned),
-        (ExpectedVersion::Any, _)
-        | (ExpectedVersion::NoStream, ActualVersion::None | ActualVersion::SoftDeleted(_))
-        | (ExpectedVersion::Exists, ActualVersion::At(_))
-        | (ExpectedVersion::SoftDeleted, ActualVersion::SoftDeleted(_)) => true,
-        (ExpectedVersion::Exact(version), ActualVersion::At(last) | ActualVersion::SoftDeleted(last)) => {
-            version == last
-        }
-        _ => false,
-    };
+    if actual == ActualVersion::Tombstoned {
+        return Ok(Verdict::Tombstoned);
+    }
+    let fits = fits(expected, actual);
     if ids.is_empty() {
         return Ok(if fits { Verdict::Take(next) } else { Verdict::Conflict(actual) });
     }
@@ -77,6 +70,21 @@ pub(crate) fn judge<E>(
         None if fits => Verdict::Take(next),
         None => Verdict::Conflict(actual),
     })
+}
+
+/// Whether an append that expects this of a stream may be new. Nothing is appended to a stream that ended for ever.
+pub(crate) fn fits(expected: ExpectedVersion, actual: ActualVersion) -> bool {
+    match (expected, actual) {
+        (_, ActualVersion::Tombstoned) => false,
+        (ExpectedVersion::Any, _)
+        | (ExpectedVersion::NoStream, ActualVersion::None | ActualVersion::SoftDeleted(_))
+        | (ExpectedVersion::Exists, ActualVersion::At(_))
+        | (ExpectedVersion::SoftDeleted, ActualVersion::SoftDeleted(_)) => true,
+        (ExpectedVersion::Exact(version), ActualVersion::At(last) | ActualVersion::SoftDeleted(last)) => {
+            version == last
+        }
+        _ => false,
+    }
 }
 
 fn look_for<E>(

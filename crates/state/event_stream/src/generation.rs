@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use daybook_kv::{Op, Space};
 use daybook_types::{Offset, PartitionIndex, Position, StreamVersion};
-use foldhash::{HashMap, HashMapExt};
+use hashbrown::HashMap;
 
 use crate::stored::{Place, Stream, StreamId, put_place, put_signed, put_varint};
 use crate::topics::TopicNumber;
