@@ -16,8 +16,9 @@ use crate::{kafka, store};
 pub const CATEGORIES: [&str; 3] = ["order", "account", "cart"];
 /// Times that one request is sent.
 const ATTEMPTS_MAX: u32 = 10;
-/// Part of the answers that are lost on their way. A kill loses some too, but seldom one whose append is durable.
-const LOST_ANSWERS: f64 = 0.02;
+/// Part of the appends that are sent again although they were answered, as a client does that lost the answer. Kills lose some
+/// too, but not surely one of an append that happened.
+const SENT_AGAIN: f64 = 0.02;
 
 /// What all writers share.
 pub struct Shared {
@@ -100,25 +101,27 @@ impl Writer {
         let body_of = |number| store::body(number, &request);
         let number = self.shared.recorder.request(request.clone());
         let body = body_of(number);
-        let mut is_lost = self.dice.random_bool(LOST_ANSWERS);
+        let mut is_sent_again = self.dice.random_bool(SENT_AGAIN);
         for _ in 0..ATTEMPTS_MAX {
-            let was_lost = std::mem::take(&mut is_lost);
-            let Some(outcome) = self.attempt(number, &request, &body, was_lost).await else { return };
-            // Some give up, and so never learn what came of it.
-            if outcome != Outcome::Unknown || (!was_lost && self.dice.random_bool(0.2)) {
+            let Some(outcome) = self.attempt(number, &request, &body).await else { return };
+            let is_answered = match outcome {
+                // Some give up, and so never learn what came of it.
+                Outcome::Unknown => self.dice.random_bool(0.2),
+                Outcome::Appended { .. } => !std::mem::take(&mut is_sent_again),
+                _ => true,
+            };
+            if is_answered {
                 self.learn(&request, &outcome);
                 return;
             }
         }
     }
 
-    /// One sending over HTTP, written down unless it can't have reached the server. `is_lost`: the connection breaks under
-    /// the answer. `None`: all is over.
-    async fn attempt(&mut self, number: u32, request: &Request, body: &str, is_lost: bool) -> Option<Outcome> {
+    /// One sending over HTTP, written down unless it can't have reached the server. `None`: all is over.
+    async fn attempt(&mut self, number: u32, request: &Request, body: &str) -> Option<Outcome> {
         let mut connection = self.connect().await?;
         let begin = self.shared.recorder.tick();
         let outcome = match connection.post("/append", body).await {
-            Ok(_) if is_lost => Outcome::Unknown,
             Ok(answer) => {
                 self.connection = Some(connection);
                 match store::outcome(request, &answer) {
