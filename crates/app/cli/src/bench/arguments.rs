@@ -181,6 +181,9 @@ pub enum EventsCommand {
     Append {
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=10_000))]
         writers: u16,
+        /// Connections that the writers share; one each unless given.
+        #[arg(long, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+        connections: Option<u16>,
         /// Streams of a writer.
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
         streams: u32,

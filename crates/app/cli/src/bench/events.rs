@@ -17,8 +17,9 @@ use crate::session::Session;
 
 pub async fn run(session: &Session, bench: &EventsBench) -> anyhow::Result<Report> {
     match &bench.what {
-        EventsCommand::Append { writers, streams, events, span } => {
-            append::run(session, bench, *writers, *streams, *events, span).await
+        EventsCommand::Append { writers, connections, streams, events, span } => {
+            let connections = connections.unwrap_or(*writers).min(*writers);
+            append::run(session, bench, *writers, connections, *streams, *events, span).await
         }
         EventsCommand::Fill { streams, events, plain } => fill::run(session, bench, *streams, *events, *plain).await,
         EventsCommand::Read { streams, readers, events, http, span } => {
