@@ -30,6 +30,8 @@ pub struct Acknowledged {
     pub appends: BTreeMap<(PartitionId, Offset), Bytes>,
     /// Topics whose deletion was acknowledged or at least asked for: nothing is known of their records.
     pub maybe_deleted: Vec<TopicId>,
+    /// Event appends that were taken.
+    pub event_appends: usize,
 }
 
 /// A source of random commands. Topic ids grow, since an id is never reused.
@@ -293,6 +295,9 @@ impl Workload {
 }
 
 fn note(command: Command, outcome: Outcome, acknowledged: &mut Acknowledged) {
+    if matches!(outcome, Outcome::AppendEvents(Ok(_))) {
+        acknowledged.event_appends += 1;
+    }
     if let (Command::AppendBatch(append), Outcome::AppendBatch(Ok(appended))) = (command, outcome) {
         let header = BatchHeader::read(&append.batch).expect("we built it");
         let records = i64::from(header.record_count);

@@ -4,6 +4,8 @@
 
 mod scavenge;
 
+use std::ops::Range;
+
 use daybook_history::{Acknowledged, Machine, Workload};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -13,7 +15,16 @@ fn cuts() -> usize {
     std::env::var("DAYBOOK_HISTORY_CUTS").ok().and_then(|cuts| cuts.parse().ok()).unwrap_or(12)
 }
 
-async fn history(seed: u64, checkpoint_wal_bytes: u64) {
+/// Histories of these seeds, one after the other.
+async fn histories(seeds: Range<u64>, checkpoint_wal_bytes: u64) {
+    let mut event_appends = 0;
+    for seed in seeds {
+        event_appends += history(seed, checkpoint_wal_bytes).await.event_appends;
+    }
+    assert!(event_appends > 0, "every append of events was refused");
+}
+
+async fn history(seed: u64, checkpoint_wal_bytes: u64) -> Acknowledged {
     println!("seed {seed}, checkpoint every {checkpoint_wal_bytes} bytes of log");
     let mut random = StdRng::seed_from_u64(seed);
     let mut machine = Machine::default();
@@ -53,25 +64,20 @@ async fn history(seed: u64, checkpoint_wal_bytes: u64) {
     running.check(&machine.journal, &acknowledged);
     assert!(machine.journal.len() > cuts());
     running.stop().await;
+    acknowledged
 }
 
 #[tokio::test]
 async fn nothing_is_lost_without_checkpoints() {
-    for seed in 0..3 {
-        history(seed, u64::MAX / 8).await;
-    }
+    histories(0..3, u64::MAX / 8).await;
 }
 
 #[tokio::test]
 async fn nothing_is_lost_with_frequent_checkpoints() {
-    for seed in 100..106 {
-        history(seed, 32 * 1024).await;
-    }
+    histories(100..106, 32 * 1024).await;
 }
 
 #[tokio::test]
 async fn nothing_is_lost_with_a_checkpoint_after_nearly_every_entry() {
-    for seed in 200..203 {
-        history(seed, 1).await;
-    }
+    histories(200..203, 1).await;
 }
