@@ -43,12 +43,7 @@ impl Memory {
     }
 
     /// Passes over records from number `index` on, up to `count`, as long as `passes` says so of their offset deltas.
-    pub(crate) fn skip(
-        &mut self,
-        index: &mut i32,
-        count: i32,
-        passes: impl Fn(i32) -> bool,
-    ) -> Result<(), BatchError> {
+    pub(crate) fn skip(&mut self, index: &mut i32, count: i32, passes: impl Fn(i32) -> bool) -> Result<(), BatchError> {
         let mut glance = Glance { left: &self.left, bytes: self.left.len() };
         let mut kept = 0;
         while *index < count {

@@ -10,8 +10,8 @@ use daybook_command::{
 };
 use daybook_event::{Expectation, Facts};
 use daybook_kv::{KvError, Op, Space, Store};
-use hashbrown::hash_map::EntryRef;
 use daybook_types::{FaultKind, Offset, PartitionIndex, Position, StreamVersion, TopicId};
+use hashbrown::hash_map::EntryRef;
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
