@@ -2,14 +2,17 @@
 
 use std::io::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use daybook::{DataDir, Daybook, SyncPolicy};
 use daybook_admin_api::{HttpPort, OperatorOptions, PortOptions, ShardView};
+use daybook_cleaner::Cleaner;
 use daybook_competing::Subscriptions;
 use daybook_group_coordinator::Coordinator;
 use daybook_settings::{Address, Settings, WalSync};
+use daybook_world::RealClock;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -25,6 +28,7 @@ pub struct Node {
     pub http: SocketAddr,
     coordinator: Coordinator,
     subscriptions: Subscriptions,
+    cleaner: Cleaner,
     engine: Daybook,
     doors: Vec<JoinHandle<()>>,
     stop: watch::Sender<bool>,
@@ -57,6 +61,12 @@ impl Node {
         let routes =
             daybook_admin_api::routes(operator).merge(event_door::routes(store, subscriptions.clone(), &stopped));
 
+        let cleaner = Cleaner::start(
+            store.door().clone(),
+            store.reader().clone(),
+            Arc::new(RealClock),
+            cleaner_options(settings),
+        )?;
         let (kafka_addr, http_addr) = (kafka.local_addr(), http.local_addr());
         let until_stopped = |mut stopped: watch::Receiver<bool>| async move {
             // An error means that the node is gone, which stops its doors too.
@@ -67,7 +77,7 @@ impl Node {
             tokio::spawn(http.run(routes, until_stopped(stopped.clone()))),
             tokio::spawn(keep_up_metrics(metrics, stopped)),
         ];
-        Ok(Self { kafka: kafka_addr, http: http_addr, coordinator, subscriptions, engine, doors, stop })
+        Ok(Self { kafka: kafka_addr, http: http_addr, coordinator, subscriptions, cleaner, engine, doors, stop })
     }
 
     /// Closes the doors, serves what was accepted, writes a last checkpoint.
@@ -82,6 +92,7 @@ impl Node {
         }
         // How far each has come is kept while the log still takes it.
         self.subscriptions.close().await;
+        self.cleaner.stop().await;
         self.engine.close().await;
     }
 }
@@ -174,6 +185,16 @@ fn engine_options(settings: &Settings) -> daybook::Options {
         checkpoint_wal_bytes: settings.checkpoint.wal_bytes.0,
         checkpoint_interval: Duration::from_millis(settings.checkpoint.interval_ms),
         default_partitions: settings.kafka.default_partitions,
+    }
+}
+
+fn cleaner_options(settings: &Settings) -> daybook_cleaner::Options {
+    let cleaner = &settings.cleaner;
+    daybook_cleaner::Options {
+        retention_interval: Duration::from_millis(cleaner.retention_interval_ms),
+        compaction_interval: Duration::from_millis(cleaner.compaction_interval_ms),
+        bytes_per_second_max: cleaner.bytes_per_second_max.0,
+        key_map_bytes_max: cleaner.key_map_bytes_max.0,
     }
 }
 

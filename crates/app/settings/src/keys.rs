@@ -138,6 +138,18 @@ settings! {
         interval_ms: u64 = "60000" in 100 ..= 86400000;
     }
 
+    /// Retention and compaction of topics.
+    cleaner: CleanerSettings {
+        /// Milliseconds between two looks at which records are too old or too many.
+        retention_interval_ms: u64 = "300000" in 100 ..= 86400000;
+        /// Milliseconds between two looks at which partitions are worth compacting, if none was.
+        compaction_interval_ms: u64 = "15000" in 10 ..= 86400000;
+        /// Bytes a second that compaction reads and writes at most.
+        bytes_per_second_max: ByteSize = "64MiB" in 65536 ..= 1099511627776;
+        /// Memory for the keys of one compaction; more keys take several.
+        key_map_bytes_max: ByteSize = "128MiB" in 1048576 ..= 68719476736;
+    }
+
     /// Consumer groups.
     group: GroupSettings {
         /// Milliseconds that the first rebalance of an empty group waits for more members.

@@ -8,9 +8,10 @@ use daybook_record::{BatchHeader, HEADER_BYTES, STAMP_BYTES};
 use daybook_types::{Offset, TimestampMs};
 use daybook_world::{DiskError, DiskFile};
 
+use crate::files::Segment;
 use crate::index::{ENTRY_BYTES, Entry};
 use crate::name::{Kind, SegmentName};
-use crate::{PartitionFiles, SegmentEnds};
+use crate::{PartitionFiles, ReadError, SegmentEnds};
 
 /// Batches written by one call to the disk; each is two parts, and the kernel takes 1024.
 const BATCHES_PER_WRITE_MAX: usize = 512;
@@ -144,7 +145,7 @@ impl PartitionFiles {
             0 => 0,
             bytes => self.last_indexed(&ends, bytes)?,
         };
-        let first_timestamp = self.first_timestamp(&ends)?;
+        let first_timestamp = self.time_of_first_batch(&ends)?;
         Ok(Pending { segments: vec![ends], indexed_at, first_timestamp, ..Pending::default() })
     }
 
@@ -156,8 +157,17 @@ impl PartitionFiles {
         Ok(Entry::from_bytes(&entry).map_or(ends.data_bytes, |entry| entry.at.into()))
     }
 
+    /// Largest timestamp of the first batch of the segment that begins at `base`; `None` if there is no such segment.
+    pub fn first_timestamp(&self, base: Offset) -> Result<Option<TimestampMs>, ReadError> {
+        let at =
+            |segments: &[Segment]| segments.iter().position(|s| s.ends.base_offset == base).unwrap_or(segments.len());
+        let Some(view) = self.view(at)? else { return Ok(None) };
+        let mut scan = view.scan(0, base);
+        Ok(scan.next()?.map(|placed| placed.header.max_timestamp))
+    }
+
     /// `None` where it can't be read: then the segment counts as new.
-    fn first_timestamp(&self, ends: &SegmentEnds) -> Result<Option<TimestampMs>, DiskError> {
+    fn time_of_first_batch(&self, ends: &SegmentEnds) -> Result<Option<TimestampMs>, DiskError> {
         let mut bytes = [0; HEADER_BYTES];
         let read = self.file(ends.name(), Kind::Data)?.read_at(&mut bytes, 0)?;
         Ok(BatchHeader::read(&bytes[..read]).ok().map(|header| header.max_timestamp))

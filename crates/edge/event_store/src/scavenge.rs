@@ -5,17 +5,16 @@
 //! decided in [`sieve`] by the index of streams as it is applied here, so a run needs neither the log nor a command; it is
 //! this member's own affair (docs/decisions/0011-scavenge.md).
 
-mod pace;
 mod sieve;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use daybook_catalog::Topic;
 use daybook_command::ProposeError;
 use daybook_kv::KvError;
+use daybook_rewrite::{Pace, Stop, Stopped, Takeover, TakeoverError};
 use daybook_segment::{PartitionFiles, RewriteError, Rewritten};
 use daybook_types::{Offset, PartitionId, TimestampMs, TopicId};
 use thiserror::Error;
@@ -23,22 +22,15 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use self::pace::Pace;
 use self::sieve::StreamSieve;
 use crate::append::now;
 use crate::store::EventStore;
 
 /// What a run reads and writes in a second at most, so that it takes little from those who are served.
 pub const SCAVENGE_BYTES_PER_SECOND_MAX: u64 = 64 * 1024 * 1024;
-/// Rewritten and not yet in the place of what it replaces: then a run waits for a checkpoint, since until then both take space.
-const UNPUBLISHED_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// How often a segment that is being appended to is tried again, and how long after.
 const BUSY_TRIES_MAX: usize = 50;
 const BUSY_INTERVAL: Duration = Duration::from_millis(100);
-/// How often it is looked whether a checkpoint has come, how often one is asked for, and how long a run waits before it gives up.
-const CHECKPOINT_LOOK_INTERVAL: Duration = Duration::from_millis(50);
-const CHECKPOINT_ASK_INTERVAL: Duration = Duration::from_secs(2);
-const CHECKPOINT_WAIT_MAX: Duration = Duration::from_secs(600);
 
 /// What a run did so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,12 +91,12 @@ pub enum StartScavengeError {
 #[derive(Debug)]
 pub(crate) struct Scavenger {
     report: watch::Sender<Option<ScavengeReport>>,
-    stop: Arc<AtomicBool>,
+    stop: Stop,
 }
 
 impl Default for Scavenger {
     fn default() -> Self {
-        Self { report: watch::Sender::new(None), stop: Arc::default() }
+        Self { report: watch::Sender::new(None), stop: Stop::default() }
     }
 }
 
@@ -135,7 +127,7 @@ impl EventStore {
                 false
             }
             _ => {
-                self.scavenger.stop.store(false, Ordering::Relaxed);
+                self.scavenger.stop.take_back();
                 *report = Some(new.clone());
                 true
             }
@@ -143,8 +135,8 @@ impl EventStore {
         if let Some(id) = running {
             return Err(StartScavengeError::Running { id });
         }
-        let run =
-            Run { store: self.clone(), runtime: Handle::current(), unpublished: Vec::new(), unpublished_bytes: 0 };
+        let takeover = Takeover::new(self.door.clone(), Handle::current(), self.scavenger.stop.clone());
+        let run = Run { store: self.clone(), takeover };
         match thread::Builder::new().name("scavenge".to_owned()).spawn(move || run.run()) {
             Ok(_) => Ok(new),
             Err(error) => {
@@ -160,7 +152,7 @@ impl EventStore {
         if self.scavenge_report().is_none_or(|report| report.state != ScavengeState::Running) {
             return None;
         }
-        self.scavenger.stop.store(true, Ordering::Relaxed);
+        self.scavenger.stop.tell();
         self.scavenged().await
     }
 
@@ -183,25 +175,20 @@ impl EventStore {
 /// Why a run ends before its end.
 #[derive(Debug, Error)]
 pub(crate) enum Broken {
-    #[error("told to stop")]
-    Stopped,
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     #[error(transparent)]
     Index(#[from] KvError),
     #[error("{0}")]
     Files(String),
     #[error(transparent)]
-    Propose(#[from] ProposeError),
-    #[error("no checkpoint came within {} seconds to take in what was rewritten; the next one does", CHECKPOINT_WAIT_MAX.as_secs())]
-    NoCheckpoint,
+    Takeover(#[from] TakeoverError),
 }
 
 /// A run at work.
 struct Run {
     store: EventStore,
-    runtime: Handle,
-    /// Partitions with rewritten segments that no checkpoint has taken in.
-    unpublished: Vec<Arc<PartitionFiles>>,
-    unpublished_bytes: u64,
+    takeover: Takeover,
 }
 
 impl Run {
@@ -209,11 +196,12 @@ impl Run {
         let began = Instant::now();
         tracing::info!("scavenge started");
         metrics::gauge!("daybook_scavenge_running").set(1.0);
-        let result = self.every_topic().and_then(|()| self.publish());
+        let result = self.every_topic().and_then(|()| Ok(self.takeover.wait()?));
         let state = match result {
             Ok(()) => ScavengeState::Finished,
             // The shard has ended, which tells a run to stop too.
-            Err(Broken::Stopped | Broken::Propose(ProposeError::Closed)) => ScavengeState::Stopped,
+            Err(Broken::Stopped(_) | Broken::Takeover(TakeoverError::Stopped(_))) => ScavengeState::Stopped,
+            Err(Broken::Takeover(TakeoverError::Propose(ProposeError::Closed))) => ScavengeState::Stopped,
             Err(error) => ScavengeState::Failed { cause: error.to_string() },
         };
         metrics::gauge!("daybook_scavenge_running").set(0.0);
@@ -264,8 +252,8 @@ impl Run {
         let Some(files) = self.store.reader.files().get(id) else { return Ok(()) };
         if files.has_unpublished_rewrites() {
             // Of a run that was stopped.
-            self.unpublished.push(Arc::clone(&files));
-            self.publish()?;
+            self.takeover.add(&files, 0);
+            self.takeover.wait()?;
         }
         for segment in files.segments() {
             let Some(rewritten) = self.segment(&files, segment.base_offset, index_interval_bytes)? else { continue };
@@ -285,13 +273,8 @@ impl Run {
             metrics::counter!("daybook_scavenge_segments_rewritten_total").increment(1);
             metrics::counter!("daybook_scavenge_events_removed_total").increment(rewritten.records_removed);
             metrics::counter!("daybook_scavenge_bytes_freed_total").increment(freed);
-            if !self.unpublished.iter().any(|other| other.id() == id) {
-                self.unpublished.push(Arc::clone(&files));
-            }
-            self.unpublished_bytes += rewritten.bytes_before;
-            if self.unpublished_bytes >= UNPUBLISHED_BYTES_MAX {
-                self.publish()?;
-            }
+            self.takeover.add(&files, rewritten.bytes_before);
+            self.takeover.wait_if_much()?;
         }
         Ok(())
     }
@@ -305,11 +288,11 @@ impl Run {
     ) -> Result<Option<Rewritten>, Broken> {
         let partition = files.id();
         for _ in 0..BUSY_TRIES_MAX {
-            let pace = Pace::new(SCAVENGE_BYTES_PER_SECOND_MAX, Arc::clone(&self.store.scavenger.stop));
+            let pace = Pace::new(SCAVENGE_BYTES_PER_SECOND_MAX, self.store.scavenger.stop.clone());
             let Some(mut sieve) = StreamSieve::new(&self.store.reader, partition, now(), pace) else { return Ok(None) };
             match files.rewrite(base, index_interval_bytes, &mut sieve) {
                 Ok(rewritten) => return Ok(rewritten),
-                Err(RewriteError::Busy) => self.sleep(BUSY_INTERVAL)?,
+                Err(RewriteError::Busy) => self.store.scavenger.stop.sleep(BUSY_INTERVAL)?,
                 Err(RewriteError::Sieve(error)) => return Err(error),
                 Err(error @ RewriteError::NoRoom { .. }) => {
                     tracing::warn!(%partition, base = base.0, %error, "a segment was not scavenged");
@@ -324,40 +307,6 @@ impl Run {
         tracing::info!(%partition, base = base.0, "a segment was not scavenged, it is being appended to all the time");
         self.report(|report| report.segments_skipped += 1);
         Ok(None)
-    }
-
-    /// Waits until a checkpoint has put what was rewritten in the place of what it replaces.
-    fn publish(&mut self) -> Result<(), Broken> {
-        if self.unpublished.is_empty() {
-            return Ok(());
-        }
-        let began = Instant::now();
-        while self.unpublished.iter().any(|files| files.has_unpublished_rewrites()) {
-            if began.elapsed() > CHECKPOINT_WAIT_MAX {
-                return Err(Broken::NoCheckpoint);
-            }
-            // An entry without commands: a checkpoint only comes if the log has grown since the last one. Again and again, since it
-            // also tells when the shard has ended.
-            let door = self.store.door.clone();
-            self.runtime.block_on(async move { door.propose(Vec::new()).await?.await })?;
-            let asked = Instant::now();
-            while asked.elapsed() < CHECKPOINT_ASK_INTERVAL
-                && self.unpublished.iter().any(|files| files.has_unpublished_rewrites())
-            {
-                self.sleep(CHECKPOINT_LOOK_INTERVAL)?;
-            }
-        }
-        self.unpublished.clear();
-        self.unpublished_bytes = 0;
-        Ok(())
-    }
-
-    fn sleep(&self, time: Duration) -> Result<(), Broken> {
-        if self.store.scavenger.stop.load(Ordering::Relaxed) {
-            return Err(Broken::Stopped);
-        }
-        thread::sleep(time);
-        Ok(())
     }
 
     fn report(&self, change: impl FnOnce(&mut ScavengeReport)) {

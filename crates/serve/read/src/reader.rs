@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use daybook_apply::Posted;
 use daybook_catalog::Catalog;
+use daybook_command::CompactionBounds;
 use daybook_command::SharePartitionState;
 use daybook_consumer_group::{ConfigsOfGroup, GroupOffsets};
 use daybook_event_stream::StreamIndex;
@@ -60,6 +61,11 @@ impl Reader {
     pub fn partition(&self, id: PartitionId) -> Option<PartitionEnds> {
         let log = self.posted.log(id)?;
         Some(log.look(|tail| PartitionEnds { start_offset: tail.start, end_offset: tail.end }))
+    }
+
+    /// How far the partition is to be compacted.
+    pub fn compaction(&self, id: PartitionId) -> Option<CompactionBounds> {
+        Some(self.posted.log(id)?.look(|tail| tail.compaction))
     }
 
     /// Made before looking, awaited after it: no change in between is missed.

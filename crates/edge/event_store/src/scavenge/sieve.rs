@@ -11,11 +11,11 @@ use bytes::Bytes;
 use daybook_event::{Facts, METADATA_PREFIX};
 use daybook_read::{Reader, Stream, StreamIndex};
 use daybook_record::Record;
+use daybook_rewrite::Pace;
 use daybook_segment::Sieve;
 use daybook_types::{Offset, PartitionId, StreamVersion, TimestampMs};
 
 use super::Broken;
-use super::pace::Pace;
 
 /// Streams of which is remembered what they keep; then all is forgotten and looked up again.
 const FLOORS_MAX: usize = 50_000;
@@ -132,6 +132,6 @@ impl Sieve for StreamSieve<'_> {
     }
 
     fn worked(&mut self, bytes: u64) -> Result<(), Broken> {
-        self.pace.worked(bytes)
+        Ok(self.pace.worked(bytes)?)
     }
 }
