@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use daybook_command::{
-    AllocateProducerId, AlterConfigs, AlterGroupConfigs, AlterTopicConfigs, AppendBatch, AppendCondition, AppendEvents,
-    AppendRefusal, Applied, Command, CommitOffsets, ConfigResource, CreatePartitions, CreateTopic, DeleteGroup,
-    DeleteOffsets, DeleteShareState, DeleteTopic, Door, EventBatch, ExpectedVersion, OffsetToCommit, Outcome,
-    PutSharePartition, ResourceKind, SharePartitionState, ShareRun, StreamCheck, TermQuery,
+    AllocateProducerId, AlterConfigs, AlterGroupConfigs, AlterTopicConfigs, AppendBatch, AppendCondition, AppendEvents, AppendRefusal, Applied, Command, CommitOffsets, CompactedTo, ConfigResource, CreatePartitions, CreateTopic, DeleteGroup, DeleteOffsets, DeleteShareState, DeleteTopic, Door, EventBatch, ExpectedVersion, OffsetToCommit, Outcome, PutSharePartition, ResourceKind, SharePartitionState, ShareRun, StreamCheck, TermQuery, TrimPartition,
 };
 use daybook_event::{NewEvent, StreamSettings, header, push, push_tombstone};
 use daybook_record::{BatchBuilder, BatchHeader, Compression, STAMP_BYTES};
@@ -103,6 +100,8 @@ impl Workload {
                 Command::AlterTopicConfigs(AlterTopicConfigs { id: self.topic(), changes })
             }
             32..60 => self.append_events(),
+            66..69 => self.trim(),
+            69..72 => self.compact(),
             60..63 => {
                 let kind = ResourceKind::ALL[self.random.random_range(0..ResourceKind::ALL.len())];
                 let resource = ConfigResource { kind, name: ["", "0"][self.random.random_range(0..2)].to_owned() };
@@ -275,10 +274,26 @@ impl Workload {
         if self.random.random_bool(0.3) {
             configs.push(("segment.bytes".to_owned(), "1048576".to_owned()));
         }
+        if self.random.random_bool(0.3) {
+            configs.push(("cleanup.policy".to_owned(), "compact,delete".to_owned()));
+            configs.push(("delete.retention.ms".to_owned(), "20".to_owned()));
+        }
         if self.random.random_bool(0.6) {
             configs.push(("daybook.streams".to_owned(), "true".to_owned()));
         }
         Command::CreateTopic(CreateTopic { id, name, partitions: self.random.random_range(1..=PARTITIONS), configs })
+    }
+
+    /// Sometimes past the end, or back.
+    fn trim(&mut self) -> Command {
+        let to = self.random.random_bool(0.9).then(|| Offset(self.random.random_range(0..200)));
+        Command::TrimPartition(TrimPartition { partition: self.partition(), to })
+    }
+
+    /// What is decided only: nobody rewrites the files here.
+    fn compact(&mut self) -> Command {
+        let to = Offset(self.random.random_range(0..200));
+        Command::CompactedTo(CompactedTo { partition: self.partition(), to })
     }
 
     fn topic(&mut self) -> TopicId {

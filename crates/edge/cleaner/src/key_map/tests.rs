@@ -10,7 +10,7 @@ fn the_latest_offset_counts() {
     }
     assert_eq!(map.len(), 7);
     assert_eq!(map.latest(b"key-0"), Some(Offset(994)));
-    assert_eq!(map.latest(b"key-6"), Some(Offset(999)));
+    assert_eq!(map.latest(b"key-5"), Some(Offset(999)));
     assert_eq!(map.latest(b"key-7"), None);
     assert_eq!(map.latest(b""), None);
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
+mod compaction;
+mod retention;
 mod scavenge;
 
 use std::ops::Range;
