@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use daybook_catalog::Topic;
 use daybook_command::{Command, CompactedTo, CompactionBounds, Outcome};
+use daybook_partition::PartitionLog;
 use daybook_record::{batches, records};
 use daybook_rewrite::{Pace, Takeover};
 use daybook_segment::{PartitionFiles, RewriteError, Rewritten};
@@ -20,7 +21,7 @@ use crate::cleaner::Worker;
 use crate::error::Broken;
 use crate::key_map::KeyMap;
 use crate::plan::{Compactable, Dirty, Plan, groups, plan};
-use crate::sieve::{Bounds, KeySieve};
+use crate::sieve::{Bounds, KeySieve, is_aborted};
 
 /// Read at once while keys are learned.
 const READ_BYTES: usize = 1024 * 1024;
@@ -103,13 +104,14 @@ impl Worker {
 
     fn plan(&self, topic: &Topic, partition: PartitionId) -> Option<Plan> {
         let files = self.reader.files().get(partition)?;
-        let ends = self.reader.partition(partition)?;
+        let log = self.reader.log(partition)?;
+        let (start, stable, decided) = log.look(|tail| (tail.start, tail.stable, tail.compaction));
         let look = Compactable {
             segments: &files.segments(),
-            start: ends.start_offset,
-            stable: ends.end_offset,
+            start,
+            stable,
             compacted_to: files.compacted_to(),
-            decided_to: self.reader.compaction(partition)?.to,
+            decided_to: decided.to,
             now: TimestampMs(self.clock.now_ms()),
         };
         // One that can't be read shows when it is compacted.
@@ -118,19 +120,20 @@ impl Worker {
 
     fn compact_partition(&self, topic: &Topic, partition: PartitionId, plan: &Plan) -> Result<Compacted, Broken> {
         let gone = Compacted { partition, ..Compacted::default() };
-        let Some(files) = self.reader.files().get(partition) else { return Ok(gone) };
+        let (Some(files), Some(log)) = (self.reader.files().get(partition), self.reader.log(partition)) else {
+            return Ok(gone);
+        };
         let mut pace = Pace::new(self.options.bytes_per_second_max, self.stop.clone());
         let mut takeover = Takeover::new(self.door.clone(), self.runtime.clone(), self.stop.clone());
         if files.has_unpublished_rewrites() {
             takeover.add(&files, 0);
             takeover.wait()?;
         }
-        let (keys, to) = self.learn(&files, plan.dirty, &mut pace)?;
-        let Some(decided) = self.decide(partition, to)? else { return Ok(gone) };
-        let Some(ends) = self.reader.partition(partition) else { return Ok(gone) };
+        let (keys, to) = self.learn(&files, &log, plan.dirty, &mut pace)?;
+        let Some(decided) = self.decide(partition, to, files.compacted_to())? else { return Ok(gone) };
         let bounds = Bounds {
-            partition,
-            start: ends.start_offset,
+            log: &log,
+            start: log.look(|tail| tail.start),
             to,
             tombstones_below: files.compacted_to().min(decided.tombstones_below),
         };
@@ -156,7 +159,13 @@ impl Worker {
     }
 
     /// The latest offset of each key in `dirty`, or in as much of it as there is room for; and how far that is.
-    fn learn(&self, files: &PartitionFiles, dirty: Dirty, pace: &mut Pace) -> Result<(KeyMap, Offset), Broken> {
+    fn learn(
+        &self,
+        files: &PartitionFiles,
+        log: &PartitionLog,
+        dirty: Dirty,
+        pace: &mut Pace,
+    ) -> Result<(KeyMap, Offset), Broken> {
         let mut keys = KeyMap::new(self.options.key_map_bytes_max);
         let mut at = dirty.from;
         while at < dirty.to {
@@ -170,7 +179,7 @@ impl Worker {
                     break;
                 }
                 pace.worked(header.batch_bytes as u64)?;
-                if !header.is_control() {
+                if !header.is_control() && !is_aborted(log, &header) {
                     for record in records(&batch)? {
                         let record = record?;
                         let Some(key) = record.key else { continue };
@@ -192,8 +201,8 @@ impl Worker {
     }
 
     /// `None`: the topic is gone, or compacted no more.
-    fn decide(&self, partition: PartitionId, to: Offset) -> Result<Option<CompactionBounds>, Broken> {
-        let outcomes = self.propose(vec![Command::CompactedTo(CompactedTo { partition, to })])?;
+    fn decide(&self, partition: PartitionId, to: Offset, done_to: Offset) -> Result<Option<CompactionBounds>, Broken> {
+        let outcomes = self.propose(vec![Command::CompactedTo(CompactedTo { partition, to, done_to })])?;
         Ok(match outcomes.first() {
             Some(Outcome::CompactedTo(Ok(bounds))) => Some(*bounds),
             Some(Outcome::CompactedTo(Err(refusal))) => {
@@ -209,13 +218,12 @@ impl Worker {
         files: &PartitionFiles,
         bases: Range<Offset>,
         index_interval_bytes: u64,
-        bounds: Bounds,
+        bounds: Bounds<'_>,
         keys: &KeyMap,
         pace: &mut Pace,
     ) -> Result<Option<Rewritten>, Broken> {
         for _ in 0..BUSY_TRIES_MAX {
-            let Bounds { partition: _, start, to, tombstones_below } = bounds;
-            let mut sieve = KeySieve { keys, start, to, tombstones_below, pace };
+            let mut sieve = KeySieve { keys, bounds, pace };
             return match files.rewrite_run(bases.clone(), index_interval_bytes, &mut sieve) {
                 Ok(rewritten) => Ok(rewritten),
                 Err(RewriteError::Busy) => {
@@ -230,6 +238,6 @@ impl Worker {
                 Err(RewriteError::Disk(error)) => Err(error.into()),
             };
         }
-        Err(Broken::Busy { partition: bounds.partition })
+        Err(Broken::Busy { partition: files.id() })
     }
 }

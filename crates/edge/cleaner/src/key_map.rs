@@ -4,7 +4,7 @@
 //! nobody can bring it about.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState};
 
 use daybook_types::Offset;
 
@@ -15,9 +15,17 @@ pub const ENTRY_BYTES_MAX: u64 = 86;
 #[derive(Debug)]
 pub struct KeyMap {
     hashers: [RandomState; 2],
-    latest: HashMap<[u64; 2], Offset, foldhash::fast::RandomState>,
+    latest: HashMap<KeyHash, Offset, BuildHasherDefault<AsIs>>,
     keys_max: usize,
 }
+
+/// What a key is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct KeyHash([u64; 2]);
+
+/// Hashes what is a hash already.
+#[derive(Clone, Copy, Debug, Default)]
+struct AsIs(u64);
 
 /// There is no room for another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +64,28 @@ impl KeyMap {
         self.latest.is_empty()
     }
 
-    fn hash(&self, key: &[u8]) -> [u64; 2] {
-        self.hashers.each_ref().map(|hasher| hasher.hash_one(key))
+    fn hash(&self, key: &[u8]) -> KeyHash {
+        KeyHash(self.hashers.each_ref().map(|hasher| hasher.hash_one(key)))
+    }
+}
+
+impl Hash for KeyHash {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u64(self.0[0]);
+    }
+}
+
+impl Hasher for AsIs {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = word;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 

@@ -42,7 +42,7 @@ impl Worker {
 
     fn start_kept(&self, id: PartitionId, limits: Limits, now: TimestampMs) -> Option<Offset> {
         let files = self.reader.files().get(id)?;
-        let ends = self.reader.partition(id)?;
-        start_kept(&files.segments(), ends.start_offset, ends.end_offset, limits, now)
+        let (start, stable) = self.reader.log(id)?.look(|tail| (tail.start, tail.stable));
+        start_kept(&files.segments(), start, stable, limits, now)
     }
 }

@@ -11,6 +11,8 @@ use crate::encoding::{DecodeError, Reader, Writer};
 pub struct CompactedTo {
     pub partition: PartitionId,
     pub to: Offset,
+    /// Up to where the files are compacted already: below it nothing is left of aborted transactions.
+    pub done_to: Offset,
 }
 
 /// How far a partition is to be compacted.
@@ -36,9 +38,10 @@ impl CompactedTo {
     pub(crate) fn write(&self, out: &mut Writer) {
         out.partition(self.partition);
         out.i64(self.to.0);
+        out.i64(self.done_to.0);
     }
 
     pub(crate) fn read(from: &mut Reader) -> Result<Self, DecodeError> {
-        Ok(Self { partition: from.partition()?, to: Offset(from.i64()?) })
+        Ok(Self { partition: from.partition()?, to: Offset(from.i64()?), done_to: Offset(from.i64()?) })
     }
 }

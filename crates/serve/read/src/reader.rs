@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use daybook_apply::Posted;
 use daybook_catalog::Catalog;
-use daybook_command::CompactionBounds;
 use daybook_command::SharePartitionState;
 use daybook_consumer_group::{ConfigsOfGroup, GroupOffsets};
 use daybook_event_stream::StreamIndex;
+use daybook_partition::PartitionLog;
 use daybook_segment::PartitionStore;
 use daybook_share_group::SharePartitions;
 use daybook_types::{GroupId, LeaderEpoch, Lsn, Offset, PartitionId};
@@ -63,9 +63,9 @@ impl Reader {
         Some(log.look(|tail| PartitionEnds { start_offset: tail.start, end_offset: tail.end }))
     }
 
-    /// How far the partition is to be compacted.
-    pub fn compaction(&self, id: PartitionId) -> Option<CompactionBounds> {
-        Some(self.posted.log(id)?.look(|tail| tail.compaction))
+    /// The partition as apply shows it, for whoever maintains its files.
+    pub fn log(&self, id: PartitionId) -> Option<Arc<PartitionLog>> {
+        self.posted.log(id)
     }
 
     /// Made before looking, awaited after it: no change in between is missed.

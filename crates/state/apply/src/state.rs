@@ -258,7 +258,7 @@ impl ShardState {
             return Err(CompactionRefusal::Policy { partition: id });
         }
         self.changed.partitions.insert(id);
-        partition.compact(compacted.to, time, topic.settings.delete_retention_ms)
+        partition.compact(compacted, time, topic.settings.delete_retention_ms)
     }
 
     fn change_catalog(

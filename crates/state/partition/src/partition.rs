@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use daybook_command::{AppendRefusal, Appended, CompactionBounds, CompactionRefusal, TransactionRefusal, TrimRefusal};
+use daybook_command::{
+    AppendRefusal, Appended, CompactedTo, CompactionBounds, CompactionRefusal, TransactionRefusal, TrimRefusal,
+};
 use daybook_record::{BatchHeader, with_log_append_time};
 use daybook_types::{LeaderEpoch, Offset, PartitionId, ProducerId, TimestampMs};
 
@@ -205,10 +207,11 @@ impl Partition {
     /// Decides a compaction up to `to` at `time`, see [`Compaction`]. Returns what is to be compacted now.
     pub fn compact(
         &mut self,
-        to: Offset,
+        compacted: &CompactedTo,
         time: TimestampMs,
         grace_ms: i64,
     ) -> Result<CompactionBounds, CompactionRefusal> {
+        let to = compacted.to;
         // What isn't decided yet may neither go nor displace anything.
         let end = self.log.look(|tail| tail.stable);
         if to > end || to < Offset(0) {
@@ -221,6 +224,9 @@ impl Partition {
             self.changed.compaction = true;
             self.log.show_compaction(self.compaction.bounds);
         }
+        // What they wrote is gone, and every reader has had the time to pass their markers, which may go now: with their marker gone, the
+        // producer's next records would be taken for theirs.
+        self.forget_aborted_below(self.compaction.bounds.tombstones_below.min(compacted.done_to));
         Ok(self.compaction.bounds)
     }
 

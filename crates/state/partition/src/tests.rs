@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use daybook_command::{AppendRefusal, CompactionRefusal, TrimRefusal};
+use daybook_command::{AppendRefusal, CompactedTo, CompactionRefusal, TrimRefusal};
 use daybook_record::{BatchBuilder, BatchHeader, Compression};
 use daybook_types::{LeaderEpoch, Offset, PartitionId, ProducerEpoch, ProducerId, TimestampMs};
 use proptest::prelude::*;
@@ -165,9 +165,10 @@ fn a_compaction_is_kept_and_not_past_the_end() {
     let id = PartitionId::default();
     let mut partition = Partition::create(id);
     append(&mut partition, &batch(-1, 0, 0, 5)).unwrap();
+    let to = |to| CompactedTo { partition: id, to: Offset(to), done_to: Offset(0) };
     let refusal = CompactionRefusal::OutOfRange { partition: id, asked: Offset(6), end: Offset(5) };
-    assert_eq!(partition.compact(Offset(6), TimestampMs(1), 0), Err(refusal));
-    assert_eq!(partition.compact(Offset(4), TimestampMs(1), 0).unwrap().to, Offset(4));
+    assert_eq!(partition.compact(&to(6), TimestampMs(1), 0), Err(refusal));
+    assert_eq!(partition.compact(&to(4), TimestampMs(1), 0).unwrap().to, Offset(4));
     let changes = partition.take_changes().unwrap();
     let compaction = Compaction::decode(changes.compaction.unwrap()).unwrap();
     let restored = Partition::restore(id, changes.stored, BTreeMap::new(), compaction);

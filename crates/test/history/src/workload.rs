@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use daybook_command::{
-    AllocateProducerId, AlterConfigs, AlterGroupConfigs, AlterTopicConfigs, AppendBatch, AppendCondition, AppendEvents, AppendRefusal, Applied, Command, CommitOffsets, CompactedTo, ConfigResource, CreatePartitions, CreateTopic, DeleteGroup, DeleteOffsets, DeleteShareState, DeleteTopic, Door, EventBatch, ExpectedVersion, OffsetToCommit, Outcome, PutSharePartition, ResourceKind, SharePartitionState, ShareRun, StreamCheck, TermQuery, TrimPartition,
+    AllocateProducerId, AlterConfigs, AlterGroupConfigs, AlterTopicConfigs, AppendBatch, AppendCondition, AppendEvents,
+    AppendRefusal, Applied, Command, CommitOffsets, CompactedTo, ConfigResource, CreatePartitions, CreateTopic,
+    DeleteGroup, DeleteOffsets, DeleteShareState, DeleteTopic, Door, EventBatch, ExpectedVersion, OffsetToCommit,
+    Outcome, PutSharePartition, ResourceKind, SharePartitionState, ShareRun, StreamCheck, TermQuery, TrimPartition,
 };
 use daybook_event::{NewEvent, StreamSettings, header, push, push_tombstone};
 use daybook_record::{BatchBuilder, BatchHeader, Compression, STAMP_BYTES};
@@ -293,7 +296,7 @@ impl Workload {
     /// What is decided only: nobody rewrites the files here.
     fn compact(&mut self) -> Command {
         let to = Offset(self.random.random_range(0..200));
-        Command::CompactedTo(CompactedTo { partition: self.partition(), to })
+        Command::CompactedTo(CompactedTo { partition: self.partition(), to, done_to: Offset(0) })
     }
 
     fn topic(&mut self) -> TopicId {
