@@ -10,6 +10,8 @@ mod api_versions;
 mod authorized_operations;
 mod config_change;
 mod config_resource;
+mod consumer_group_describe;
+mod consumer_group_heartbeat;
 mod create_partitions;
 mod create_topics;
 mod delete_groups;
@@ -33,6 +35,7 @@ mod list_offsets;
 mod member_ref;
 mod metadata;
 mod offset_commit;
+mod offset_delete;
 mod offset_fetch;
 pub(crate) mod produce;
 mod refusal;
@@ -126,6 +129,9 @@ pub(crate) async fn answer(
         }
         ApiKey::AlterShareGroupOffsets => by!(alter_share_group_offsets::handle),
         ApiKey::DeleteShareGroupOffsets => by!(delete_share_group_offsets::handle),
+        ApiKey::OffsetDelete => by!(offset_delete::handle),
+        ApiKey::ConsumerGroupHeartbeat => by!(consumer_group_heartbeat::handle),
+        ApiKey::ConsumerGroupDescribe => by!(consumer_group_describe::handle),
         // Produce is the session's; the table of versions has no others.
         _ => return Err(FrameError::UnknownApi { key: head.row.key() }.into()),
     })
@@ -179,6 +185,9 @@ pub fn decode_request(request: &[u8]) -> Result<(), FrameError> {
         }
         ApiKey::AlterShareGroupOffsets => decode::<messages::AlterShareGroupOffsetsRequest>(head, body).map(drop),
         ApiKey::DeleteShareGroupOffsets => decode::<messages::DeleteShareGroupOffsetsRequest>(head, body).map(drop),
+        ApiKey::OffsetDelete => decode::<messages::OffsetDeleteRequest>(head, body).map(drop),
+        ApiKey::ConsumerGroupHeartbeat => decode::<messages::ConsumerGroupHeartbeatRequest>(head, body).map(drop),
+        ApiKey::ConsumerGroupDescribe => decode::<messages::ConsumerGroupDescribeRequest>(head, body).map(drop),
         _ => Err(FrameError::UnknownApi { key: head.row.key() }),
     }
 }

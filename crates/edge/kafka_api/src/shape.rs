@@ -110,6 +110,9 @@ fn layout(api: ApiKey) -> Option<&'static [Field]> {
         ApiKey::DescribeShareGroupOffsets => share_requests::DESCRIBE_SHARE_GROUP_OFFSETS,
         ApiKey::AlterShareGroupOffsets => share_requests::ALTER_SHARE_GROUP_OFFSETS,
         ApiKey::DeleteShareGroupOffsets => share_requests::DELETE_SHARE_GROUP_OFFSETS,
+        ApiKey::OffsetDelete => requests::OFFSET_DELETE,
+        ApiKey::ConsumerGroupHeartbeat => requests::CONSUMER_GROUP_HEARTBEAT,
+        ApiKey::ConsumerGroupDescribe => requests::CONSUMER_GROUP_DESCRIBE,
         _ => return None,
     })
 }
