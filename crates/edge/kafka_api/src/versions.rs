@@ -45,6 +45,8 @@ pub const TABLE: &[Row] = &[
     row(ApiKey::IncrementalAlterConfigs, "incremental_alter_configs", 0, 1),
     row(ApiKey::OffsetDelete, "offset_delete", 0, 0),
     row(ApiKey::DescribeCluster, "describe_cluster", 0, 2),
+    row(ApiKey::ConsumerGroupHeartbeat, "consumer_group_heartbeat", 0, 1),
+    row(ApiKey::ConsumerGroupDescribe, "consumer_group_describe", 0, 1),
     row(ApiKey::ShareGroupHeartbeat, "share_group_heartbeat", 1, 1),
     row(ApiKey::ShareGroupDescribe, "share_group_describe", 1, 1),
     row(ApiKey::ShareFetch, "share_fetch", 1, 2),
@@ -52,8 +54,6 @@ pub const TABLE: &[Row] = &[
     row(ApiKey::DescribeShareGroupOffsets, "describe_share_group_offsets", 0, 1),
     row(ApiKey::AlterShareGroupOffsets, "alter_share_group_offsets", 0, 0),
     row(ApiKey::DeleteShareGroupOffsets, "delete_share_group_offsets", 0, 0),
-    row(ApiKey::ConsumerGroupHeartbeat, "consumer_group_heartbeat", 0, 1),
-    row(ApiKey::ConsumerGroupDescribe, "consumer_group_describe", 0, 1),
 ];
 
 impl Row {
