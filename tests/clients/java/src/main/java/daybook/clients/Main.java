@@ -25,11 +25,14 @@ public final class Main {
                 ProduceScenarios.add(scenarios);
                 ReadScenarios.add(scenarios);
                 GroupScenarios.add(scenarios);
-                ConsumerProtocolScenarios.add(scenarios);
                 CommitScenarios.add(scenarios);
                 StreamScenarios.add(scenarios);
+                AdminScenarios.add(scenarios);
             }
-            case "tools" -> ToolScenarios.add(scenarios);
+            case "tools" -> {
+                ToolScenarios.add(scenarios);
+                AdminToolScenarios.add(scenarios);
+            }
             default -> throw new IllegalArgumentException("no client is called " + args[0]);
         }
         if (args[1].equals("--list")) {
