@@ -9,6 +9,8 @@ use daybook_world::DiskFile;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
     pub pieces: Vec<AnswerPiece>,
+    /// How long nothing more is read of the peer, once this is sent.
+    pub throttle_ms: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -26,6 +28,10 @@ pub(crate) struct FileRange {
 }
 
 impl Answer {
+    pub fn throttled(self, throttle_ms: u32) -> Self {
+        Self { throttle_ms, ..self }
+    }
+
     pub fn bytes(&self) -> usize {
         self.pieces.iter().map(AnswerPiece::bytes).sum()
     }
@@ -42,6 +48,6 @@ impl AnswerPiece {
 
 impl From<Bytes> for Answer {
     fn from(bytes: Bytes) -> Self {
-        Self { pieces: vec![AnswerPiece::Memory(bytes)] }
+        Self { pieces: vec![AnswerPiece::Memory(bytes)], throttle_ms: 0 }
     }
 }

@@ -1,8 +1,8 @@
 //! What every request handler works with: the door for writes, the reader for reads, the groups' coordinator, and who asks.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use daybook_command::{Applied, Command, Door, Outcome, ProposeError};
 use daybook_group_coordinator::Coordinator;
@@ -14,6 +14,8 @@ use tokio::sync::watch;
 use crate::fetch_session::FetchSessions;
 use crate::meter::Meter;
 use crate::options::Options;
+use crate::quota::Quotas;
+use crate::telemetry::{Client, Telemetry};
 use crate::wire::messages::BrokerId;
 use crate::wire::{StrBytes, text};
 
@@ -26,6 +28,8 @@ pub(crate) struct Broker {
     pub share: ShareCoordinator,
     pub fetch_sessions: FetchSessions,
     pub meter: Meter,
+    pub quotas: Quotas,
+    pub telemetry: Telemetry,
     /// Where clients are told to come.
     pub advertised: Endpoint,
     /// Turns true once when the server is told to stop.
@@ -48,6 +52,15 @@ pub(crate) struct Caller {
     pub version: i16,
     /// The number of its connection, given to no other one while the node runs.
     pub connection: u64,
+    /// What the client's software is called, and its version; as it said it when it came.
+    pub software: Arc<OnceLock<(String, String)>>,
+}
+
+impl Caller {
+    pub fn as_client(&self) -> Client<'_> {
+        let software = self.software.get().map_or(("", ""), |(name, version)| (name.as_str(), version.as_str()));
+        Client { id: &self.client_id, software, peer: self.peer }
+    }
 }
 
 impl Broker {
@@ -56,6 +69,11 @@ impl Broker {
         let Applied { mut outcomes, .. } = self.door.propose(vec![command]).await?.await?;
         // One outcome a command is the door's promise; were it broken, nobody could say what happened.
         outcomes.pop().ok_or(ProposeError::Unknown)
+    }
+
+    /// Notes how long a request of the client kept the server busy: how long it has to wait for the next.
+    pub fn throttle_request(&self, caller: &Caller, busy: Duration) -> u32 {
+        self.quotas.record_request(&self.reader.catalog(), &caller.client_id, busy, self.monotonic_ms())
     }
 
     /// Milliseconds since the server started: a clock that doesn't go back.

@@ -120,6 +120,16 @@ impl FetchSessions {
         self.sessions.lock().begin(ask, now_ms)
     }
 
+    /// The session of an answer that tells of nothing.
+    pub fn unchanged(&self, fetching: &Fetching) -> Result<i32, ErrorCode> {
+        let Kind::Incremental { session_id, epoch } = fetching.kind else { return Ok(NO_SESSION) };
+        match self.sessions.lock().by_id.get(&session_id) {
+            Some(session) if session.epoch == epoch => Ok(session_id),
+            Some(_) => Err(ErrorCode::InvalidFetchSessionEpoch),
+            None => Err(ErrorCode::FetchSessionIdNotFound),
+        }
+    }
+
     /// What its answer tells. `found` has what was read for each partition of `fetching`.
     pub fn finish(
         &self,

@@ -4,40 +4,50 @@
 //! whatever goes wrong is a code in the answer, made in [`crate::error_code`]. Two are not of the pattern: Produce, which is
 //! answered while later requests are read already ([`produce::begin`]), and Fetch, whose answer holds file ranges.
 
+mod alter_client_quotas;
 mod alter_configs;
+mod alter_partition_reassignments;
+mod alter_replica_log_dirs;
 mod alter_share_group_offsets;
 mod api_versions;
 mod authorized_operations;
 mod config_change;
 mod config_resource;
-mod consumer_group_describe;
-mod consumer_group_heartbeat;
 mod create_partitions;
 mod create_topics;
 mod delete_groups;
 mod delete_records;
 mod delete_share_group_offsets;
 mod delete_topics;
+mod describe_client_quotas;
 mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
+mod describe_log_dirs;
+mod describe_quorum;
 mod describe_share_group_offsets;
+mod describe_topic_partitions;
+mod elect_leaders;
 mod fetch;
 mod find_coordinator;
+mod get_telemetry_subscriptions;
 mod group_configs;
 mod heartbeat;
 mod incremental_alter_configs;
 mod init_producer_id;
 mod join_group;
 mod leave_group;
+mod list_config_resources;
 mod list_groups;
 mod list_offsets;
+mod list_partition_reassignments;
 mod member_ref;
 mod metadata;
 mod offset_commit;
-mod offset_delete;
 mod offset_fetch;
+mod offset_for_leader_epoch;
 pub(crate) mod produce;
+mod push_telemetry;
 mod refusal;
 mod share_acknowledge;
 mod share_fetch;
@@ -50,8 +60,11 @@ mod topic_change;
 use bytes::Bytes;
 use thiserror::Error;
 
+pub(crate) use self::refusal::Refusal;
+
 use crate::answer::Answer;
 use crate::broker::{Caller, SharedBroker};
+use crate::busy::busy;
 use crate::error_code::ErrorCode;
 use crate::frame::{FrameError, Head, Opened, open};
 use crate::wire::{self, ApiKey, BodyError, EncodeError, Request, messages, share_v2};
@@ -82,6 +95,15 @@ pub(crate) async fn answer(
     body: Bytes,
 ) -> Result<Answer, RequestError> {
     macro_rules! by {
+        ($handler:path) => {{
+            let handled = busy($handler(broker, caller, decode(head, body)?)).await;
+            let (mut response, throttle_ms) = (handled.output, broker.throttle_request(caller, handled.busy));
+            response.throttle_time_ms = throttle_ms as i32;
+            Answer::from(wire::encode(head.correlation_id, head.version, &response)?).throttled(throttle_ms)
+        }};
+    }
+    // An answer that has no room for the time.
+    macro_rules! by_unthrottled {
         ($handler:path) => {{
             let response = $handler(broker, caller, decode(head, body)?).await;
             Answer::from(wire::encode(head.correlation_id, head.version, &response)?)
@@ -129,9 +151,19 @@ pub(crate) async fn answer(
         }
         ApiKey::AlterShareGroupOffsets => by!(alter_share_group_offsets::handle),
         ApiKey::DeleteShareGroupOffsets => by!(delete_share_group_offsets::handle),
-        ApiKey::OffsetDelete => by!(offset_delete::handle),
-        ApiKey::ConsumerGroupHeartbeat => by!(consumer_group_heartbeat::handle),
-        ApiKey::ConsumerGroupDescribe => by!(consumer_group_describe::handle),
+        ApiKey::OffsetForLeaderEpoch => by!(offset_for_leader_epoch::handle),
+        ApiKey::AlterReplicaLogDirs => by!(alter_replica_log_dirs::handle),
+        ApiKey::DescribeLogDirs => by!(describe_log_dirs::handle),
+        ApiKey::ElectLeaders => by!(elect_leaders::handle),
+        ApiKey::AlterPartitionReassignments => by!(alter_partition_reassignments::handle),
+        ApiKey::ListPartitionReassignments => by!(list_partition_reassignments::handle),
+        ApiKey::DescribeClientQuotas => by!(describe_client_quotas::handle),
+        ApiKey::AlterClientQuotas => by!(alter_client_quotas::handle),
+        ApiKey::DescribeQuorum => by_unthrottled!(describe_quorum::handle),
+        ApiKey::GetTelemetrySubscriptions => by!(get_telemetry_subscriptions::handle),
+        ApiKey::PushTelemetry => by!(push_telemetry::handle),
+        ApiKey::ListConfigResources => by!(list_config_resources::handle),
+        ApiKey::DescribeTopicPartitions => by!(describe_topic_partitions::handle),
         // Produce is the session's; the table of versions has no others.
         _ => return Err(FrameError::UnknownApi { key: head.row.key() }.into()),
     })
@@ -185,9 +217,23 @@ pub fn decode_request(request: &[u8]) -> Result<(), FrameError> {
         }
         ApiKey::AlterShareGroupOffsets => decode::<messages::AlterShareGroupOffsetsRequest>(head, body).map(drop),
         ApiKey::DeleteShareGroupOffsets => decode::<messages::DeleteShareGroupOffsetsRequest>(head, body).map(drop),
-        ApiKey::OffsetDelete => decode::<messages::OffsetDeleteRequest>(head, body).map(drop),
-        ApiKey::ConsumerGroupHeartbeat => decode::<messages::ConsumerGroupHeartbeatRequest>(head, body).map(drop),
-        ApiKey::ConsumerGroupDescribe => decode::<messages::ConsumerGroupDescribeRequest>(head, body).map(drop),
+        ApiKey::OffsetForLeaderEpoch => decode::<messages::OffsetForLeaderEpochRequest>(head, body).map(drop),
+        ApiKey::AlterReplicaLogDirs => decode::<messages::AlterReplicaLogDirsRequest>(head, body).map(drop),
+        ApiKey::DescribeLogDirs => decode::<messages::DescribeLogDirsRequest>(head, body).map(drop),
+        ApiKey::ElectLeaders => decode::<messages::ElectLeadersRequest>(head, body).map(drop),
+        ApiKey::AlterPartitionReassignments => {
+            decode::<messages::AlterPartitionReassignmentsRequest>(head, body).map(drop)
+        }
+        ApiKey::ListPartitionReassignments => {
+            decode::<messages::ListPartitionReassignmentsRequest>(head, body).map(drop)
+        }
+        ApiKey::DescribeClientQuotas => decode::<messages::DescribeClientQuotasRequest>(head, body).map(drop),
+        ApiKey::AlterClientQuotas => decode::<messages::AlterClientQuotasRequest>(head, body).map(drop),
+        ApiKey::DescribeQuorum => decode::<messages::DescribeQuorumRequest>(head, body).map(drop),
+        ApiKey::GetTelemetrySubscriptions => decode::<messages::GetTelemetrySubscriptionsRequest>(head, body).map(drop),
+        ApiKey::PushTelemetry => decode::<messages::PushTelemetryRequest>(head, body).map(drop),
+        ApiKey::ListConfigResources => decode::<messages::ListConfigResourcesRequest>(head, body).map(drop),
+        ApiKey::DescribeTopicPartitions => decode::<messages::DescribeTopicPartitionsRequest>(head, body).map(drop),
         _ => Err(FrameError::UnknownApi { key: head.row.key() }),
     }
 }

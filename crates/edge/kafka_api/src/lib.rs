@@ -9,6 +9,8 @@
 
 mod answer;
 mod broker;
+mod busy;
+mod config_tables;
 mod error_code;
 mod fetch_session;
 pub mod frame;
@@ -18,8 +20,10 @@ mod listener;
 mod log_limit;
 mod meter;
 mod options;
+mod quota;
 mod session;
 mod shape;
+mod telemetry;
 mod topic_ref;
 mod transmit;
 pub mod versions;

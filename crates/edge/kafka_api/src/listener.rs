@@ -21,7 +21,9 @@ use crate::fetch_session::FetchSessions;
 use crate::log_limit::LogLimit;
 use crate::meter::Meter;
 use crate::options::Options;
+use crate::quota::Quotas;
 use crate::session::{End, Session};
+use crate::telemetry::Telemetry;
 
 /// After accept failed: most likely this process has no file descriptor left, and needs a moment to get some back.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -57,6 +59,8 @@ impl Server {
             advertised: Broker::endpoint(&options, local_addr.port()),
             fetch_sessions: FetchSessions::new(options.fetch_sessions_max),
             meter: Meter::new(),
+            quotas: Quotas::default(),
+            telemetry: Telemetry::default(),
             started: Instant::now(),
             options,
             door,
@@ -118,8 +122,22 @@ impl Server {
         if let Err(fault) = stream.set_nodelay(true) {
             debug!(%peer, %fault, "can't switch delays off");
         }
-        let session = Session::new(stream, peer, Arc::clone(&self.broker));
-        sessions.spawn(async move { (peer, session.run().await) });
+        let broker = Arc::clone(&self.broker);
+        let held_ms = broker.quotas.record_connection(&broker.reader.catalog(), peer.ip(), broker.monotonic_ms());
+        if held_ms > 0 {
+            // As in Kafka: closed at once, the peer would come again at once.
+            broker.meter.throttled();
+            let mut stopping = broker.stopping.clone();
+            sessions.spawn(async move {
+                let stopped = stopping.wait_for(|stopping| *stopping);
+                let _ = timeout(Duration::from_millis(held_ms.into()), stopped).await;
+                drop(stream);
+                (peer, End::TooManyConnections)
+            });
+        } else {
+            let session = Session::new(stream, peer, broker);
+            sessions.spawn(async move { (peer, session.run().await) });
+        }
         self.broker.meter.connections.set(sessions.len() as f64);
     }
 

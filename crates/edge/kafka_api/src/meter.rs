@@ -12,6 +12,10 @@ pub(crate) struct Meter {
     pub bytes_out: Counter,
     pub connections: Gauge,
     pub connections_refused: Counter,
+    /// Clients' own metrics that were pushed here.
+    telemetry_pushes: Counter,
+    telemetry_bytes: Counter,
+    throttles: Counter,
     /// Of requests that were read and not yet answered.
     pub in_flight_bytes: Gauge,
 }
@@ -34,6 +38,9 @@ impl Meter {
             bytes_out: counter!("daybook_kafka_bytes_out_total"),
             connections: gauge!("daybook_kafka_connections"),
             connections_refused: counter!("daybook_kafka_connections_refused_total"),
+            telemetry_pushes: counter!("daybook_kafka_telemetry_pushes_total"),
+            telemetry_bytes: counter!("daybook_kafka_telemetry_bytes_total"),
+            throttles: counter!("daybook_kafka_throttles_total"),
             in_flight_bytes: gauge!("daybook_kafka_in_flight_bytes"),
         }
     }
@@ -48,6 +55,16 @@ impl Meter {
         if let Some(meter) = self.api(row) {
             meter.seconds.record(took);
         }
+    }
+
+    pub fn pushed(&self, bytes: usize) {
+        self.telemetry_pushes.increment(1);
+        self.telemetry_bytes.increment(bytes as u64);
+    }
+
+    /// A client goes beyond its quota and has to wait.
+    pub fn throttled(&self) {
+        self.throttles.increment(1);
     }
 
     fn api(&self, row: &'static Row) -> Option<&ApiMeter> {

@@ -13,6 +13,8 @@ pub struct Options {
     pub node_id: i32,
     /// `cluster.id`
     pub cluster_id: String,
+    /// `log.dirs`: where the data is, as it is told to those who ask.
+    pub log_dir: String,
     /// `auto.create.topics.enable`
     pub auto_create_topics: bool,
     /// `num.partitions`
@@ -51,6 +53,7 @@ impl Default for Options {
             advertised_port: None,
             node_id: 0,
             cluster_id: "daybook".into(),
+            log_dir: "data".into(),
             auto_create_topics: true,
             default_partitions: 1,
             topic_partitions_max: 10_000,

@@ -2,16 +2,17 @@
 //!
 //! Produce requests are pipelined: a request is handed to the log and the next one is read while its answer is pending. Any other
 //! request waits until those before it are answered, and is handled alone, as Kafka does. What was read and not answered is bounded
-//! in bytes and in number; beyond that the socket isn't read, and TCP holds the peer.
+//! in bytes and in number; beyond that the socket isn't read, and TCP holds the peer. Nor is it read for as long as an answer told the
+//! peer to wait.
 
 mod end;
 
 use std::collections::VecDeque;
 use std::future::{Future, pending};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use daybook_share_coordinator::core::ConnectionId;
@@ -29,6 +30,7 @@ use crate::frame::{Head, Opened, open};
 use crate::frame_reader::FrameReader;
 use crate::handlers::produce::{self, Produced, Waiting};
 use crate::handlers::{self, RequestError};
+use crate::quota::Measure;
 use crate::transmit::transmit;
 use crate::wire::ApiKey;
 
@@ -51,10 +53,14 @@ pub(crate) struct Session {
     in_flight_bytes: usize,
     /// When the peer last sent or took something.
     active: Instant,
+    /// Until then nothing more is read: the peer is beyond its quota.
+    muted_until: Option<tokio::time::Instant>,
+    software: Arc<OnceLock<(String, String)>>,
 }
 
 struct InFlight {
     head: Head,
+    busy: Duration,
     bytes: usize,
     read_at: Instant,
     waiting: Waiting,
@@ -65,7 +71,18 @@ impl Session {
         let frames = FrameReader::new(broker.options.request_bytes_max);
         let in_flight = VecDeque::new();
         let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-        Self { stream, peer, number, broker, frames, in_flight, in_flight_bytes: 0, active: Instant::now() }
+        Self {
+            stream,
+            peer,
+            number,
+            broker,
+            frames,
+            in_flight,
+            in_flight_bytes: 0,
+            active: Instant::now(),
+            muted_until: None,
+            software: Arc::default(),
+        }
     }
 
     /// Serves until either side ends it.
@@ -87,7 +104,11 @@ impl Session {
                     self.drain().await?;
                     return Ok(End::Stopping);
                 }
-                request = self.frames.next(&mut self.stream), if has_room(&self.broker, &self.in_flight, self.in_flight_bytes) => {
+                () = unmuted(self.muted_until), if self.muted_until.is_some() => {
+                    self.muted_until = None;
+                    self.active = Instant::now();
+                }
+                request = self.frames.next(&mut self.stream), if self.muted_until.is_none() && has_room(&self.broker, &self.in_flight, self.in_flight_bytes) => {
                     self.active = Instant::now();
                     match request? {
                         Some(request) => self.take(request).await?,
@@ -97,7 +118,7 @@ impl Session {
                         }
                     }
                 }
-                () = idle.as_mut(), if self.in_flight.is_empty() => self.check_idle(idle.as_mut())?,
+                () = idle.as_mut(), if self.in_flight.is_empty() && self.muted_until.is_none() => self.check_idle(idle.as_mut())?,
             }
         }
     }
@@ -146,14 +167,16 @@ impl Session {
     }
 
     async fn produce(&mut self, head: Head, body: Bytes, bytes: usize, read_at: Instant) -> Result<(), End> {
+        let begun = Instant::now();
         let request = handlers::decode(&head, body).map_err(RequestError::from)?;
         let (commands, mut waiting) = produce::begin(&self.broker, &self.caller(&head), request);
+        let busy = begun.elapsed();
         if !commands.is_empty() {
             trace!(peer = %self.peer, correlation_id = head.correlation_id, commands = commands.len(), "propose");
             let broker = Arc::clone(&self.broker);
             waiting.proposed(self.while_answering(broker.door.propose(commands)).await?);
         }
-        self.in_flight.push_back(InFlight { head, bytes, read_at, waiting });
+        self.in_flight.push_back(InFlight { head, busy, bytes, read_at, waiting });
         Ok(())
     }
 
@@ -166,7 +189,9 @@ impl Session {
             () = hung_up(&self.stream) => return Err(End::PeerClosed),
         };
         trace!(peer = %self.peer, correlation_id = head.correlation_id, bytes = answer.bytes(), "answer");
-        self.send(&answer.pieces).await
+        self.send(&answer.pieces).await?;
+        self.mute(answer.throttle_ms);
+        Ok(())
     }
 
     /// Answers everything in flight.
@@ -195,8 +220,10 @@ impl Session {
         let mut pieces = Vec::new();
         let mut next = Some(produced);
         while let Some(produced) = next.take() {
-            if let Some(InFlight { head, bytes, read_at, .. }) = self.in_flight.pop_front() {
-                if let Some(Answer { pieces: more }) = produce::answer(&head, produced)? {
+            if let Some(InFlight { head, busy, bytes, read_at, .. }) = self.in_flight.pop_front() {
+                let throttle_ms = self.throttle_produce(&head, bytes, busy);
+                self.mute(throttle_ms);
+                if let Some(Answer { pieces: more, .. }) = produce::answer(&head, produced, throttle_ms)? {
                     pieces.extend(more);
                 }
                 self.release(bytes);
@@ -217,6 +244,23 @@ impl Session {
         Ok(())
     }
 
+    /// Notes the request, whose quotas are two: of bytes, and of time.
+    fn throttle_produce(&self, head: &Head, bytes: usize, busy: Duration) -> u32 {
+        let (catalog, now_ms) = (self.broker.reader.catalog(), self.broker.monotonic_ms());
+        let (quotas, client_id) = (&self.broker.quotas, head.client_id.as_deref().unwrap_or_default());
+        let of_bytes = quotas.record(&catalog, Measure::Produce, client_id, bytes as f64, now_ms);
+        of_bytes.max(quotas.record_request(&catalog, client_id, busy, now_ms))
+    }
+
+    /// Reads nothing more for so long. A longer wait that was told before stays.
+    fn mute(&mut self, throttle_ms: u32) {
+        if throttle_ms > 0 {
+            self.broker.meter.throttled();
+            let until = tokio::time::Instant::now() + Duration::from_millis(throttle_ms.into());
+            self.muted_until = self.muted_until.max(Some(until));
+        }
+    }
+
     fn hold(&mut self, bytes: usize) {
         self.in_flight_bytes += bytes;
         self.broker.meter.in_flight_bytes.increment(bytes as f64);
@@ -229,7 +273,8 @@ impl Session {
 
     fn caller(&self, head: &Head) -> Caller {
         let client_id = head.client_id.clone().unwrap_or_default();
-        Caller { peer: self.peer, client_id, version: head.version, connection: self.number }
+        let software = Arc::clone(&self.software);
+        Caller { peer: self.peer, client_id, version: head.version, connection: self.number, software }
     }
 }
 
@@ -245,6 +290,13 @@ async fn first_answer(in_flight: &mut VecDeque<InFlight>) -> Produced {
     match in_flight.front_mut() {
         Some(oldest) => oldest.waiting.outcome().await,
         None => pending().await,
+    }
+}
+
+/// Resolves when the peer has waited long enough.
+async fn unmuted(until: Option<tokio::time::Instant>) {
+    if let Some(until) = until {
+        sleep_until(until).await;
     }
 }
 

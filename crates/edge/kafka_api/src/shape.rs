@@ -39,6 +39,8 @@ enum Kind {
     Blob,
     List(&'static Kind),
     Struct(&'static [Field]),
+    /// A struct behind a byte that is negative where there is none.
+    MaybeStruct(&'static [Field]),
 }
 
 /// A field of a request or of a struct in it.
@@ -110,9 +112,19 @@ fn layout(api: ApiKey) -> Option<&'static [Field]> {
         ApiKey::DescribeShareGroupOffsets => share_requests::DESCRIBE_SHARE_GROUP_OFFSETS,
         ApiKey::AlterShareGroupOffsets => share_requests::ALTER_SHARE_GROUP_OFFSETS,
         ApiKey::DeleteShareGroupOffsets => share_requests::DELETE_SHARE_GROUP_OFFSETS,
-        ApiKey::OffsetDelete => requests::OFFSET_DELETE,
-        ApiKey::ConsumerGroupHeartbeat => requests::CONSUMER_GROUP_HEARTBEAT,
-        ApiKey::ConsumerGroupDescribe => requests::CONSUMER_GROUP_DESCRIBE,
+        ApiKey::OffsetForLeaderEpoch => requests::OFFSET_FOR_LEADER_EPOCH,
+        ApiKey::AlterReplicaLogDirs => requests::ALTER_REPLICA_LOG_DIRS,
+        ApiKey::DescribeLogDirs => requests::DESCRIBE_LOG_DIRS,
+        ApiKey::ElectLeaders => requests::ELECT_LEADERS,
+        ApiKey::AlterPartitionReassignments => requests::ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey::ListPartitionReassignments => requests::LIST_PARTITION_REASSIGNMENTS,
+        ApiKey::DescribeClientQuotas => requests::DESCRIBE_CLIENT_QUOTAS,
+        ApiKey::AlterClientQuotas => requests::ALTER_CLIENT_QUOTAS,
+        ApiKey::DescribeQuorum => requests::DESCRIBE_QUORUM,
+        ApiKey::GetTelemetrySubscriptions => requests::GET_TELEMETRY_SUBSCRIPTIONS,
+        ApiKey::PushTelemetry => requests::PUSH_TELEMETRY,
+        ApiKey::ListConfigResources => requests::LIST_CONFIG_RESOURCES,
+        ApiKey::DescribeTopicPartitions => requests::DESCRIBE_TOPIC_PARTITIONS,
         _ => return None,
     })
 }
@@ -180,6 +192,11 @@ impl Walk<'_> {
                 (0..items).try_for_each(|_| self.kind(item, field))
             }
             Kind::Struct(fields) => self.fields(fields),
+            Kind::MaybeStruct(fields) => {
+                let (&byte, rest) = self.left.split_first().ok_or(ShapeError::Short { field })?;
+                self.left = rest;
+                if byte.cast_signed() < 0 { Ok(()) } else { self.fields(fields) }
+            }
         }
     }
 

@@ -68,6 +68,19 @@ impl Reader {
         self.posted.log(id)
     }
 
+    /// About how many bytes the partition takes: its files, and what isn't in them yet.
+    pub fn partition_bytes(&self, id: PartitionId) -> Option<u64> {
+        let log = self.posted.log(id)?;
+        let files = self.files.get(id);
+        let (in_files, next) = files.map_or((0, None), |files| (files.bytes(), files.next_offset()));
+        let in_memory = log.look(|tail| {
+            let waiting =
+                tail.batches.iter().rev().take_while(|batch| next.is_none_or(|next| batch.base_offset >= next));
+            waiting.map(|batch| batch.bytes.len() as u64).sum::<u64>()
+        });
+        Some(in_files + in_memory)
+    }
+
     /// Made before looking, awaited after it: no change in between is missed.
     pub fn watch(&self, partitions: &[PartitionId]) -> Watch {
         Watch::new(partitions.iter().filter_map(|id| self.posted.log(*id)))

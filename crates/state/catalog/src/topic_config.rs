@@ -1,5 +1,7 @@
-//! Every config a topic can have: default, type, legal values. Names, defaults and ranges are Apache Kafka 4.x's
+//! Every config a topic can have: default, type, legal values; and what makes a value of any config legal. Names, defaults and ranges are Apache Kafka 4.x's
 //! (`org.apache.kafka.storage.internals.log.LogConfig`); the texts are ours.
+
+use std::collections::BTreeMap;
 
 use thiserror::Error;
 
@@ -22,8 +24,13 @@ pub enum Accepts {
     /// Fractions from the first to the last, both legal.
     Fraction(f64, f64),
     OneOf(&'static [&'static str]),
-    /// A comma-separated list of these, not empty.
+    /// A comma-separated list of these, perhaps empty.
     SomeOf(&'static [&'static str]),
+    /// -1, or whole numbers from the first to the last.
+    WholeOrNone(i64, i64),
+    /// `*`, or a list of `partition:broker`.
+    Replicas,
+    AnyText,
     /// A list that this node keeps and does not read.
     AnyList,
 }
@@ -43,10 +50,12 @@ pub struct Definition {
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ConfigRefusal {
-    #[error("unknown topic config {name}")]
+    #[error("Unknown topic config name: {name}")]
     Unknown { name: String },
-    #[error("invalid value {value} for configuration {name}: {accepted}")]
+    #[error("Invalid value {value} for configuration {name}: {accepted}")]
     Value { name: String, value: String, accepted: String },
+    #[error("conflict topic config setting min.compaction.lag.ms ({min}) > max.compaction.lag.ms ({max})")]
+    Lags { min: i64, max: i64 },
 }
 
 /// All topic configs, by name.
@@ -61,6 +70,22 @@ pub fn definition(name: &str) -> Option<&'static Definition> {
 /// Whether `value` may be set for the config `name`.
 pub fn check(name: &str, value: &str) -> Result<(), ConfigRefusal> {
     let definition = definition(name).ok_or_else(|| ConfigRefusal::Unknown { name: name.to_owned() })?;
+    check_value(definition, value)
+}
+
+/// Whether a topic's configs go together.
+pub fn check_together(configs: &BTreeMap<String, String>) -> Result<(), ConfigRefusal> {
+    let number = |name: &str| {
+        let default = definition(name).map_or("", |definition| definition.default);
+        configs.get(name).map_or(default, String::as_str).trim().parse::<i64>().unwrap_or_default()
+    };
+    let (min, max) = (number("min.compaction.lag.ms"), number("max.compaction.lag.ms"));
+    if min > max { Err(ConfigRefusal::Lags { min, max }) } else { Ok(()) }
+}
+
+/// Whether `value` is one that the definition accepts, of a topic or of anything else.
+pub fn check_value(definition: &Definition, value: &str) -> Result<(), ConfigRefusal> {
+    let name = definition.name;
     let refuse =
         |accepted: String| Err(ConfigRefusal::Value { name: name.to_owned(), value: value.to_owned(), accepted });
     let value = value.trim();
@@ -77,11 +102,27 @@ pub fn check(name: &str, value: &str) -> Result<(), ConfigRefusal> {
         Accepts::OneOf(values) if !values.contains(&value) => {
             refuse(format!("it must be one of {}", values.join(", ")))
         }
-        Accepts::SomeOf(values) if !value.split(',').all(|part| values.contains(&part.trim())) => {
+        Accepts::WholeOrNone(first, last)
+            if !value.parse().is_ok_and(|number: i64| number == -1 || (first..=last).contains(&number)) =>
+        {
+            refuse(format!("it must be -1 or a whole number from {first} to {last}"))
+        }
+        Accepts::Replicas if !is_replicas(value) => {
+            refuse("it must be * or a list of partition:broker, as in 0:1,1:1".into())
+        }
+        Accepts::SomeOf(values) if !value.is_empty() && !value.split(',').all(|part| values.contains(&part.trim())) => {
             refuse(format!("it must be a list of {}", values.join(", ")))
         }
         _ => Ok(()),
     }
+}
+
+fn is_replicas(list: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_replica = |item: &str| {
+        item.trim().split_once(':').is_some_and(|(partition, broker)| is_number(partition) && is_number(broker))
+    };
+    list.is_empty() || list == "*" || list.split(',').all(is_replica)
 }
 
 const INT_MAX: i64 = i32::MAX as i64;
@@ -104,7 +145,7 @@ macro_rules! definitions {
 definitions! {
     "cleanup.policy" = "delete", List, Accepts::SomeOf(&["compact", "delete"]), "log.cleanup.policy", true,
         "What becomes of old records: delete them by age and size, keep only the latest of each key, or both.";
-    "compression.gzip.level" = "-1", Int, Accepts::Whole(-1, 9), "compression.gzip.level", false,
+    "compression.gzip.level" = "-1", Int, Accepts::WholeOrNone(1, 9), "compression.gzip.level", false,
         "Level for gzip where the broker compresses; batches are kept as the producer compressed them.";
     "compression.lz4.level" = "9", Int, Accepts::Whole(1, 17), "compression.lz4.level", false,
         "Level for lz4 where the broker compresses; batches are kept as the producer compressed them.";
@@ -122,11 +163,11 @@ definitions! {
         "Records between fsyncs; here every acknowledged record is already in the fsynced log.";
     "flush.ms" = "9223372036854775807", Long, Accepts::Whole(0, i64::MAX), "log.flush.interval.ms", false,
         "Time between fsyncs; here every acknowledged record is already in the fsynced log.";
-    "follower.replication.throttled.replicas" = "", List, Accepts::AnyList, "follower.replication.throttled.replicas", false,
+    "follower.replication.throttled.replicas" = "", List, Accepts::Replicas, "follower.replication.throttled.replicas", false,
         "Replicas whose catching up is throttled.";
     "index.interval.bytes" = "4096", Int, Accepts::Whole(0, INT_MAX), "log.index.interval.bytes", true,
         "Bytes of records between two entries of a segment's index.";
-    "leader.replication.throttled.replicas" = "", List, Accepts::AnyList, "leader.replication.throttled.replicas", false,
+    "leader.replication.throttled.replicas" = "", List, Accepts::Replicas, "leader.replication.throttled.replicas", false,
         "Replicas whose feeding is throttled.";
     "local.retention.bytes" = "-2", Long, Accepts::Whole(-2, i64::MAX), "log.local.retention.bytes", false,
         "Bytes kept on the node when segments are also in remote storage.";
@@ -156,7 +197,7 @@ definitions! {
         "Whether remote data goes when remote storage is switched off.";
     "remote.storage.enable" = "false", Boolean, Accepts::OneOf(&["false"]), "remote.log.storage.system.enable", false,
         "Whether cold segments move to remote storage; not available yet.";
-    "retention.bytes" = "-1", Long, Accepts::Whole(-1, i64::MAX), "log.retention.bytes", false,
+    "retention.bytes" = "-1", Long, Accepts::Whole(i64::MIN, i64::MAX), "log.retention.bytes", false,
         "Bytes a partition keeps before its oldest segments go; -1 for no limit.";
     "retention.ms" = "604800000", Long, Accepts::Whole(-1, i64::MAX), "log.retention.ms", false,
         "Time a partition keeps records before its oldest segments go; -1 for no limit.";

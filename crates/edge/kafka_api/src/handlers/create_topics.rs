@@ -170,6 +170,8 @@ fn configs(asked: &[CreatableTopicConfig]) -> Result<Vec<(String, String)>, Refu
             .map_err(|refusal| Refusal::new(ErrorCode::InvalidConfig, refusal.to_string()))?;
         configs.insert(config.name.to_string(), value.to_string());
     }
+    topic_config::check_together(&configs)
+        .map_err(|refusal| Refusal::new(ErrorCode::InvalidConfig, refusal.to_string()))?;
     Ok(configs.into_iter().collect())
 }
 

@@ -11,9 +11,11 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::answer::Answer;
 use crate::broker::{Broker, Caller, SharedBroker};
+use crate::busy::{Handled, busy};
 use crate::fetch_session::{Ask, Fetching, Found, Wanted};
-use crate::handlers::fetch::encode::{Told, encode, encode_error};
+use crate::handlers::fetch::encode::{Told, encode, encode_error, encode_throttled};
 use crate::handlers::fetch::gather::{Gathered, Limits, Target, gather, targets};
+use crate::quota::Measure;
 use crate::topic_ref::{PartitionRef, TopicRef};
 use crate::wire::messages::FetchRequest;
 use crate::wire::{StrBytes, text};
@@ -32,8 +34,12 @@ pub(super) async fn answer(
     request: FetchRequest,
 ) -> Answer {
     let version = caller.version;
+    let window_max = broker.quotas.window_max(&broker.reader.catalog(), Measure::Fetch, &caller.client_id);
     let limits = Limits {
-        bytes_max: usize::try_from(request.max_bytes).unwrap_or(0).min(broker.options.fetch_bytes_max),
+        bytes_max: usize::try_from(request.max_bytes)
+            .unwrap_or(0)
+            .min(broker.options.fetch_bytes_max)
+            .min(window_max.unwrap_or(usize::MAX)),
         leader_epoch: broker.reader.leader_epoch(),
     };
     let bytes_min = usize::try_from(request.min_bytes).unwrap_or(0).min(limits.bytes_max);
@@ -45,7 +51,15 @@ pub(super) async fn answer(
         Err(error) => return encode_error(version, correlation_id, error),
     };
     let targets = targets(&broker.reader.catalog(), &limits, &fetching.partitions);
-    let gathered = wait_for_records(broker, targets, limits, bytes_min, wait_max).await;
+    let Handled { output: gathered, busy } = busy(wait_for_records(broker, targets, limits, bytes_min, wait_max)).await;
+    let throttle_ms = throttle(broker, caller, gathered.iter().map(|gathered| gathered.bytes).sum(), busy);
+    if throttle_ms > 0 {
+        // The records go another time, as in Kafka: a session stays as it was told of, and no new one begins.
+        return match broker.fetch_sessions.unchanged(&fetching) {
+            Ok(session_id) => encode_throttled(version, correlation_id, throttle_ms, session_id),
+            Err(error) => encode_error(version, correlation_id, error),
+        };
+    }
     let found: Vec<Found> = gathered.iter().map(Gathered::found).collect();
     let new_id = || rand::random_range(1..=i32::MAX);
     match broker.fetch_sessions.finish(&fetching, &found, broker.monotonic_ms(), new_id) {
@@ -57,6 +71,18 @@ pub(super) async fn answer(
         }
         Err(error) => encode_error(version, correlation_id, error),
     }
+}
+
+/// Notes what the client gets, and how long it took: how long it has to wait. If it has to, it gets nothing, which isn't counted.
+fn throttle(broker: &Broker, caller: &Caller, bytes: usize, busy: Duration) -> u32 {
+    let (catalog, now_ms) = (broker.reader.catalog(), broker.monotonic_ms());
+    let (quotas, client_id, bytes) = (&broker.quotas, &*caller.client_id, bytes as f64);
+    let of_bytes = quotas.record(&catalog, Measure::Fetch, client_id, bytes, now_ms);
+    let throttle_ms = of_bytes.max(quotas.record_request(&catalog, client_id, busy, now_ms));
+    if throttle_ms > 0 {
+        quotas.unrecord(&catalog, Measure::Fetch, client_id, bytes, now_ms);
+    }
+    throttle_ms
 }
 
 fn ask(version: i16, request: FetchRequest) -> Ask {

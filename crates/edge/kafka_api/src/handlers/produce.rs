@@ -126,7 +126,7 @@ impl Waiting {
 }
 
 /// The answer; none where the producer asked for none and nothing went wrong.
-pub(crate) fn answer(head: &Head, produced: Produced) -> Result<Option<Answer>, End> {
+pub(crate) fn answer(head: &Head, produced: Produced, throttle_ms: u32) -> Result<Option<Answer>, End> {
     let Produced { acks, topics, applied } = produced;
     let version = head.version;
     let mut outcomes = applied.map(|applied| applied.outcomes.into_iter());
@@ -152,7 +152,8 @@ pub(crate) fn answer(head: &Head, produced: Produced) -> Result<Option<Answer>, 
         (0, Some(error)) => Err(End::Unacknowledged(error)),
         (0, None) => Ok(None),
         _ => {
-            let response = ProduceResponse::default().with_responses(responses);
+            let response =
+                ProduceResponse::default().with_responses(responses).with_throttle_time_ms(throttle_ms as i32);
             let bytes = wire::encode(head.correlation_id, version, &response).map_err(RequestError::from)?;
             Ok(Some(bytes.into()))
         }

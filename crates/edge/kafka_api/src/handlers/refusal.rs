@@ -4,7 +4,7 @@ use crate::error_code::{self, ErrorCode};
 use crate::wire::{StrBytes, text};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     pub error: ErrorCode,
     pub message: Option<String>,
 }

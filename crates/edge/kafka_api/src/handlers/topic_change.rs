@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::broker::Broker;
 use crate::error_code::{self, ErrorCode};
+use crate::handlers::config_change;
 use crate::handlers::refusal::Refusal;
 
 /// Topics that are made because one request asked about them.
@@ -39,7 +40,7 @@ fn outcome(outcome: Outcome) -> Result<(), Refusal> {
         | Outcome::DeleteTopic(result)
         | Outcome::AlterTopicConfigs(result)
         | Outcome::CreatePartitions(result) => result.map_err(|refusal| of_topic(&refusal)),
-        _ => Err(ErrorCode::UnknownServerError.into()),
+        other => config_change::outcome(other),
     }
 }
 

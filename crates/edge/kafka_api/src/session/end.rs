@@ -16,6 +16,8 @@ pub(crate) enum End {
     PeerClosed,
     #[error("this node is stopping")]
     Stopping,
+    #[error("its address opens connections faster than its quota allows")]
+    TooManyConnections,
     #[error("nothing was asked for too long")]
     Idle,
     #[error("a request was begun and not finished in time")]
@@ -46,7 +48,7 @@ impl End {
     /// Whether an operator wants to know: the peer isn't just gone.
     pub fn is_worth_a_line(&self) -> bool {
         match self {
-            Self::PeerClosed | Self::Stopping | Self::Idle | Self::Read(_) => false,
+            Self::PeerClosed | Self::Stopping | Self::TooManyConnections | Self::Idle | Self::Read(_) => false,
             Self::Write(error) => error.kind() == io::ErrorKind::TimedOut,
             Self::SlowRequest | Self::Frame(_) | Self::Encode(_) | Self::Unacknowledged(_) => true,
         }

@@ -1,7 +1,7 @@
 //! The request layouts of Kafka's protocol, as far as their sizes go: field names and versions are those of Apache Kafka's
 //! message definitions (`clients/src/main/resources/common/message`), from the oldest version answered here to the newest.
 
-use super::Kind::{Blob, Fixed, List, Struct, Text};
+use super::Kind::{Blob, Fixed, List, MaybeStruct, Struct, Text};
 use super::{Field, always, between, since, tagged};
 
 pub(super) const PRODUCE: &[Field] = &[
@@ -288,29 +288,102 @@ pub(super) const DELETE_RECORDS: &[Field] = &[
     always("timeout_ms", Fixed(4)),
 ];
 
-pub(super) const OFFSET_DELETE: &[Field] = &[
-    always("group_id", Text),
+pub(super) const OFFSET_FOR_LEADER_EPOCH: &[Field] = &[
+    since(3, "replica_id", Fixed(4)),
     always(
         "topics",
         List(&Struct(&[
-            always("name", Text),
-            always("partitions", List(&Struct(&[always("partition_index", Fixed(4))]))),
+            always("topic", Text),
+            always(
+                "partitions",
+                List(&Struct(&[
+                    always("partition", Fixed(4)),
+                    always("current_leader_epoch", Fixed(4)),
+                    always("leader_epoch", Fixed(4)),
+                ])),
+            ),
         ])),
     ),
 ];
 
-pub(super) const CONSUMER_GROUP_HEARTBEAT: &[Field] = &[
-    always("group_id", Text),
-    always("member_id", Text),
-    always("member_epoch", Fixed(4)),
-    always("instance_id", Text),
-    always("rack_id", Text),
-    always("rebalance_timeout_ms", Fixed(4)),
-    always("subscribed_topic_names", List(&Text)),
-    since(1, "subscribed_topic_regex", Text),
-    always("server_assignor", Text),
-    always("topic_partitions", List(&Struct(&[always("topic_id", Fixed(16)), always("partitions", List(&Fixed(4)))]))),
+pub(super) const ALTER_REPLICA_LOG_DIRS: &[Field] = &[always(
+    "dirs",
+    List(&Struct(&[
+        always("path", Text),
+        always("topics", List(&Struct(&[always("name", Text), always("partitions", List(&Fixed(4)))]))),
+    ])),
+)];
+
+pub(super) const DESCRIBE_LOG_DIRS: &[Field] =
+    &[always("topics", List(&Struct(&[always("topic", Text), always("partitions", List(&Fixed(4)))])))];
+
+pub(super) const ELECT_LEADERS: &[Field] = &[
+    since(1, "election_type", Fixed(1)),
+    always("topic_partitions", List(&Struct(&[always("topic", Text), always("partitions", List(&Fixed(4)))]))),
+    always("timeout_ms", Fixed(4)),
 ];
 
-pub(super) const CONSUMER_GROUP_DESCRIBE: &[Field] =
-    &[always("group_ids", List(&Text)), always("include_authorized_operations", Fixed(1))];
+pub(super) const ALTER_PARTITION_REASSIGNMENTS: &[Field] = &[
+    always("timeout_ms", Fixed(4)),
+    since(1, "allow_replication_factor_change", Fixed(1)),
+    always(
+        "topics",
+        List(&Struct(&[
+            always("name", Text),
+            always(
+                "partitions",
+                List(&Struct(&[always("partition_index", Fixed(4)), always("replicas", List(&Fixed(4)))])),
+            ),
+        ])),
+    ),
+];
+
+pub(super) const LIST_PARTITION_REASSIGNMENTS: &[Field] = &[
+    always("timeout_ms", Fixed(4)),
+    always("topics", List(&Struct(&[always("name", Text), always("partition_indexes", List(&Fixed(4)))]))),
+];
+
+pub(super) const DESCRIBE_CLIENT_QUOTAS: &[Field] = &[
+    always(
+        "components",
+        List(&Struct(&[always("entity_type", Text), always("match_type", Fixed(1)), always("match", Text)])),
+    ),
+    always("strict", Fixed(1)),
+];
+
+pub(super) const ALTER_CLIENT_QUOTAS: &[Field] = &[
+    always(
+        "entries",
+        List(&Struct(&[
+            always("entity", List(&Struct(&[always("entity_type", Text), always("entity_name", Text)]))),
+            always("ops", List(&Struct(&[always("key", Text), always("value", Fixed(8)), always("remove", Fixed(1))]))),
+        ])),
+    ),
+    always("validate_only", Fixed(1)),
+];
+
+pub(super) const DESCRIBE_QUORUM: &[Field] = &[always(
+    "topics",
+    List(&Struct(&[
+        always("topic_name", Text),
+        always("partitions", List(&Struct(&[always("partition_index", Fixed(4))]))),
+    ])),
+)];
+
+pub(super) const GET_TELEMETRY_SUBSCRIPTIONS: &[Field] = &[always("client_instance_id", Fixed(16))];
+
+pub(super) const PUSH_TELEMETRY: &[Field] = &[
+    always("client_instance_id", Fixed(16)),
+    always("subscription_id", Fixed(4)),
+    always("terminating", Fixed(1)),
+    always("compression_type", Fixed(1)),
+    always("metrics", Blob),
+];
+
+pub(super) const LIST_CONFIG_RESOURCES: &[Field] = &[since(1, "resource_types", List(&Fixed(1)))];
+
+pub(super) const DESCRIBE_TOPIC_PARTITIONS: &[Field] = &[
+    always("topics", List(&Struct(&[always("name", Text)]))),
+    always("response_partition_limit", Fixed(4)),
+    always("cursor", MaybeStruct(&[always("topic_name", Text), always("partition_index", Fixed(4))])),
+];

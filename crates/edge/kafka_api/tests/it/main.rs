@@ -1,5 +1,6 @@
 //! The door as clients meet it: over TCP, on top of a real shard.
 
+mod administration;
 mod fetching;
 mod harness;
 mod manners;

@@ -1,5 +1,8 @@
 //! A sample request of every API in every version: no list empty, every field set that the version has.
 
+#[path = "administration_requests.rs"]
+mod administration;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::messages::*;
 use kafka_protocol::protocol::{Encodable, StrBytes};
@@ -95,6 +98,19 @@ pub fn body(api: ApiKey, version: i16) -> Bytes {
         | ApiKey::DescribeShareGroupOffsets
         | ApiKey::AlterShareGroupOffsets
         | ApiKey::DeleteShareGroupOffsets => share_requests::body(api, version),
+        ApiKey::OffsetForLeaderEpoch => encode(version, &administration::offset_for_leader_epoch(version)),
+        ApiKey::AlterReplicaLogDirs => encode(version, &administration::alter_replica_log_dirs(version)),
+        ApiKey::DescribeLogDirs => encode(version, &administration::describe_log_dirs(version)),
+        ApiKey::ElectLeaders => encode(version, &administration::elect_leaders(version)),
+        ApiKey::AlterPartitionReassignments => encode(version, &administration::alter_partition_reassignments(version)),
+        ApiKey::ListPartitionReassignments => encode(version, &administration::list_partition_reassignments(version)),
+        ApiKey::DescribeClientQuotas => encode(version, &administration::describe_client_quotas(version)),
+        ApiKey::AlterClientQuotas => encode(version, &administration::alter_client_quotas(version)),
+        ApiKey::DescribeQuorum => encode(version, &administration::describe_quorum(version)),
+        ApiKey::GetTelemetrySubscriptions => encode(version, &administration::get_telemetry_subscriptions(version)),
+        ApiKey::PushTelemetry => encode(version, &administration::push_telemetry(version)),
+        ApiKey::ListConfigResources => encode(version, &administration::list_config_resources(version)),
+        ApiKey::DescribeTopicPartitions => encode(version, &administration::describe_topic_partitions(version)),
         other => panic!("there is no sample of {other:?}"),
     }
 }

@@ -214,7 +214,16 @@ async fn configs_change_one_by_one() {
         (vec![change("cleanup.policy", 2, Some(text("compact")))], 0),
         (vec![change("segment.bytes", 2, Some(text("1")))], INVALID_CONFIG),
         (vec![change("segment.bytes", 0, Some(text("many")))], INVALID_CONFIG),
-        (vec![change("no.such", 1, None)], INVALID_CONFIG),
+        (vec![change("no.such", 0, Some(text("1")))], INVALID_CONFIG),
+        (vec![change("no.such", 1, None)], 0),
+        (vec![change("segment.bytes", 0, Some(text("2000000"))), change("segment.bytes", 1, None)], INVALID_REQUEST),
+        (
+            vec![
+                change("min.compaction.lag.ms", 0, Some(text("9"))),
+                change("max.compaction.lag.ms", 0, Some(text("5"))),
+            ],
+            INVALID_CONFIG,
+        ),
         (vec![change("segment.bytes", 0, None)], INVALID_REQUEST),
         (vec![change("segment.bytes", 7, Some(text("1")))], INVALID_REQUEST),
     ];

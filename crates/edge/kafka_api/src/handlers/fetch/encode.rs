@@ -29,9 +29,16 @@ struct Context<'a> {
 
 /// An answer that tells of no partition.
 pub(super) fn encode_error(version: i16, correlation_id: i32, error: ErrorCode) -> Answer {
-    let mut out = head(version, correlation_id, Some(error), NO_SESSION, 0);
+    let mut out = head(version, correlation_id, 0, Some(error), NO_SESSION, 0);
     out.no_tags();
     with_length(vec![AnswerPiece::Memory(out.split())])
+}
+
+/// An answer that has nothing but the time to wait.
+pub(super) fn encode_throttled(version: i16, correlation_id: i32, throttle_ms: u32, session_id: i32) -> Answer {
+    let mut out = head(version, correlation_id, throttle_ms, None, session_id, 0);
+    out.no_tags();
+    with_length(vec![AnswerPiece::Memory(out.split())]).throttled(throttle_ms)
 }
 
 pub(super) fn encode(
@@ -46,7 +53,7 @@ pub(super) fn encode(
     let context = Context { version, with_aborted_list, leader, leader_epoch: broker.reader.leader_epoch().0 };
     let names_leader =
         version >= 16 && told.iter().any(|told| told.gathered.error.is_some_and(error_code::asks_for_leader));
-    let mut out = head(version, correlation_id, None, session_id, topics(&told));
+    let mut out = head(version, correlation_id, 0, None, session_id, topics(&told));
     let mut pieces = Vec::new();
     let mut told = told.into_iter().peekable();
     while let Some(first) = told.next() {
@@ -86,11 +93,18 @@ fn topics(told: &[Told<'_>]) -> usize {
     told.chunk_by(|one, next| one.at.topic == next.at.topic).count()
 }
 
-fn head(version: i16, correlation_id: i32, error: Option<ErrorCode>, session_id: i32, topics: usize) -> Writer {
+fn head(
+    version: i16,
+    correlation_id: i32,
+    throttle_ms: u32,
+    error: Option<ErrorCode>,
+    session_id: i32,
+    topics: usize,
+) -> Writer {
     let mut out = Writer::new(version >= FLEXIBLE_FROM);
     out.i32(correlation_id);
     out.no_tags();
-    out.i32(0); // throttle time
+    out.i32(throttle_ms as i32);
     if version >= 7 {
         out.i16(error_code::code(error));
         out.i32(session_id);
@@ -151,5 +165,5 @@ fn with_length(pieces: Vec<AnswerPiece>) -> Answer {
     let mut all = Vec::with_capacity(1 + pieces.len());
     all.push(AnswerPiece::Memory(Bytes::from(prefix)));
     all.extend(pieces);
-    Answer { pieces: all }
+    Answer { pieces: all, throttle_ms: 0 }
 }

@@ -4,8 +4,7 @@ use crate::wire::encode;
 fn with_members() -> Vec<ListedGroup> {
     let group = |name, state, protocol_type: &str| ListedGroup {
         group: GroupId::new(name),
-        kind: GroupKind::Classic,
-        state: GroupState::as_str(state),
+        state,
         protocol_type: protocol_type.into(),
     };
     vec![group("busy", GroupState::Stable, "consumer"), group("idle", GroupState::Empty, "")]

@@ -130,5 +130,5 @@ fn with_length(pieces: Vec<AnswerPiece>) -> Answer {
     let mut all = Vec::with_capacity(1 + pieces.len());
     all.push(AnswerPiece::Memory(Bytes::from(prefix)));
     all.extend(pieces);
-    Answer { pieces: all }
+    Answer { pieces: all, throttle_ms: 0 }
 }
