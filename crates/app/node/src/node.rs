@@ -10,8 +10,8 @@ use daybook::{DataDir, Daybook, SyncPolicy};
 use daybook_admin_api::{HttpPort, OperatorOptions, PortOptions, ShardView};
 use daybook_cleaner::Cleaner;
 use daybook_competing::Subscriptions;
-use daybook_group_coordinator::Coordinator;
-use daybook_settings::{Address, Settings, WalSync};
+use daybook_group_coordinator::{Coordinator, MigrationPolicy};
+use daybook_settings::{Address, GroupMigration, Settings, WalSync};
 use daybook_world::RealClock;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::sync::watch;
@@ -42,7 +42,8 @@ impl Node {
         let store = engine.store();
 
         let (stop, stopped) = watch::channel(false);
-        let coordinator = Coordinator::start(coordinator_settings(settings));
+        let topics = store.reader().clone();
+        let coordinator = Coordinator::start(coordinator_settings(settings), Arc::new(move || topics.catalog()));
         let kafka = daybook_kafka_api::Server::bind(
             resolve(&settings.kafka.listen)?,
             kafka_options(settings, engine.directory()),
@@ -203,7 +204,26 @@ fn coordinator_settings(settings: &Settings) -> daybook_group_coordinator::Setti
         initial_rebalance_delay_ms: settings.group.initial_rebalance_delay_ms.into(),
         session_timeout_min_ms: settings.group.session_timeout_min_ms as i32,
         session_timeout_max_ms: settings.group.session_timeout_max_ms as i32,
+        consumer: consumer_settings(settings),
         ..daybook_group_coordinator::Settings::default()
+    }
+}
+
+fn consumer_settings(settings: &Settings) -> daybook_group_coordinator::ConsumerSettings {
+    let group = &settings.group;
+    daybook_group_coordinator::ConsumerSettings {
+        session_timeout_ms: group.consumer_session_timeout_ms.into(),
+        heartbeat_interval_ms: group.consumer_heartbeat_interval_ms.into(),
+        rebalance_heartbeat_interval_ms: group.consumer_rebalance_heartbeat_interval_ms.into(),
+        assignment_interval_ms: group.consumer_assignment_interval_ms.into(),
+        group_size_max: group.consumer_size_max as usize,
+        migration_policy: match group.consumer_migration_policy {
+            GroupMigration::Disabled => MigrationPolicy::Disabled,
+            GroupMigration::Upgrade => MigrationPolicy::Upgrade,
+            GroupMigration::Downgrade => MigrationPolicy::Downgrade,
+            GroupMigration::Bidirectional => MigrationPolicy::Bidirectional,
+        },
+        ..daybook_group_coordinator::ConsumerSettings::default()
     }
 }
 

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use crate::key::{Entry, KeyInfo};
-use crate::value::{Address, ByteSize, LogFilter, SettingValue, WalSync};
+use crate::value::{Address, ByteSize, GroupMigration, LogFilter, SettingValue, WalSync};
 
 macro_rules! settings {
     (
@@ -158,6 +158,18 @@ settings! {
         session_timeout_min_ms: u32 = "6000" in 1 ..= 2147483647;
         /// Longest session timeout a member may ask for.
         session_timeout_max_ms: u32 = "1800000" in 1 ..= 2147483647;
+        /// Milliseconds of silence after which a member of a consumer group (KIP-848) is taken for gone; Kafka's group.consumer.session.timeout.ms.
+        consumer_session_timeout_ms: u32 = "45000" in 1000 ..= 2147483647;
+        /// Milliseconds between heartbeats of members of consumer groups in quiet times; Kafka's group.consumer.heartbeat.interval.ms.
+        consumer_heartbeat_interval_ms: u32 = "5000" in 100 ..= 2147483647;
+        /// The same while a group is on its way to a new assignment: partitions change hands by heartbeats.
+        consumer_rebalance_heartbeat_interval_ms: u32 = "500" in 50 ..= 2147483647;
+        /// Least milliseconds between two assignments of one consumer group, so that a burst of members makes one; Kafka's group.consumer.assignment.interval.ms.
+        consumer_assignment_interval_ms: u32 = "1000" in 0 ..= 15000;
+        /// Most members of a consumer group; Kafka's group.consumer.max.size.
+        consumer_size_max: u32 = "2147483647" in 1 ..= 2147483647;
+        /// Whether groups with members may change from the classic protocol to the new one ("upgrade"), back ("downgrade"), both ("bidirectional") or neither ("disabled"); Kafka's group.consumer.migration.policy.
+        consumer_migration_policy: GroupMigration = "bidirectional";
     }
 
     /// The log of what this process does, on standard error.

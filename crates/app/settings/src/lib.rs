@@ -23,4 +23,4 @@ pub use keys::{
     WalSettings,
 };
 pub use layers::Layers;
-pub use value::{Address, ByteSize, LogFilter, SettingValue, WalSync};
+pub use value::{Address, ByteSize, GroupMigration, LogFilter, SettingValue, WalSync};

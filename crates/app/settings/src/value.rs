@@ -161,6 +161,43 @@ impl SettingValue for WalSync {
     }
 }
 
+/// Whether groups with members may change their protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupMigration {
+    Disabled,
+    /// From the classic protocol to the new one.
+    Upgrade,
+    /// From the new protocol to the classic one.
+    Downgrade,
+    Bidirectional,
+}
+
+impl SettingValue for GroupMigration {
+    fn read(text: &str) -> Option<Self> {
+        match text {
+            "disabled" => Some(Self::Disabled),
+            "upgrade" => Some(Self::Upgrade),
+            "downgrade" => Some(Self::Downgrade),
+            "bidirectional" => Some(Self::Bidirectional),
+            _ => None,
+        }
+    }
+
+    fn print(&self) -> String {
+        match self {
+            Self::Disabled => "disabled",
+            Self::Upgrade => "upgrade",
+            Self::Downgrade => "downgrade",
+            Self::Bidirectional => "bidirectional",
+        }
+        .to_owned()
+    }
+
+    fn accepted() -> String {
+        "\"disabled\", \"upgrade\", \"downgrade\" or \"bidirectional\"".to_owned()
+    }
+}
+
 /// What is logged: a level, or several `target=level` with commas between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFilter(String);

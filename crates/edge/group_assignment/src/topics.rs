@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use daybook_catalog::Catalog;
 use daybook_types::TopicId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,6 +20,24 @@ pub trait Topics {
     fn name(&self, id: TopicId) -> Option<Arc<str>>;
     /// In order.
     fn visit_names(&self, visit: &mut dyn FnMut(&str));
+}
+
+impl Topics for Catalog {
+    fn version(&self) -> u64 {
+        self.changes()
+    }
+
+    fn find(&self, name: &str) -> Option<KnownTopic> {
+        self.topic(name).map(|topic| KnownTopic { id: topic.id, partitions: topic.partitions })
+    }
+
+    fn name(&self, id: TopicId) -> Option<Arc<str>> {
+        self.topic_by_id(id).map(|topic| topic.name.as_str().into())
+    }
+
+    fn visit_names(&self, visit: &mut dyn FnMut(&str)) {
+        self.topics().for_each(|topic| visit(topic.name.as_str()));
+    }
 }
 
 /// Topics that are listed one by one.

@@ -54,10 +54,20 @@ pub struct Left {
     pub outcome: Result<(), GroupError>,
 }
 
+/// Which protocol a group is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GroupKind {
+    Classic,
+    /// KIP-848
+    Consumer,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedGroup {
     pub group: GroupId,
-    pub state: GroupState,
+    pub kind: GroupKind,
+    /// Kafka's name of the state.
+    pub state: &'static str,
     /// Empty where no member has ever joined.
     pub protocol_type: Arc<str>,
 }
@@ -83,4 +93,14 @@ pub struct MemberDescription {
     /// In the group's protocol; empty unless the group is stable.
     pub metadata: Bytes,
     pub assignment: Bytes,
+}
+
+impl GroupKind {
+    /// Kafka's name of the type.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Classic => "classic",
+            Self::Consumer => "consumer",
+        }
+    }
 }

@@ -24,11 +24,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use daybook_types::GroupId;
 
-use crate::answer::{GroupDescription, JoinRefused, Joined, ListedGroup, Synced};
+use crate::answer::{GroupDescription, GroupKind, JoinRefused, Joined, ListedGroup, Synced};
 use crate::error::GroupError;
 use crate::ident::{Generation, MemberId, MonotonicMs};
 use crate::settings::Settings;
 
+mod hand_over;
 mod join;
 mod member;
 mod protocols;
@@ -41,8 +42,14 @@ mod timers;
 
 pub use crate::ident::WaiterId;
 
+pub(crate) use hand_over::{HandOver, HandedMember};
+pub(crate) use member::{Member, duration_ms};
+pub(crate) use protocols::{Protocols, Tally};
 use roster::Roster;
 use timers::{Timer, Timers};
+
+/// The protocol type of classic groups of consumers.
+pub(crate) const CONSUMER_PROTOCOL: &str = "consumer";
 
 /// Kafka's states of a classic group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -178,6 +185,20 @@ impl Group {
         self.take_effects()
     }
 
+    /// Whether a member's subscription takes in the topic; of a group that is not settled nobody knows, so it does.
+    pub fn is_subscribed_to(&self, topic: &str) -> bool {
+        self.roster.iter().any(|member| {
+            let metadata = self.protocol_name.as_ref().and_then(|name| member.protocols.metadata(name));
+            let topics = metadata.and_then(|metadata| subscription::topics(metadata));
+            topics.is_none_or(|topics| topics.contains(topic.as_bytes()))
+        })
+    }
+
+    /// Consumers, whose subscriptions can be read.
+    pub fn is_of_consumers(&self) -> bool {
+        self.protocol_type.as_deref() == Some(CONSUMER_PROTOCOL)
+    }
+
     pub fn describe(&self) -> GroupDescription {
         let protocol_name = if self.state == GroupState::Stable { self.protocol_name.clone() } else { None };
         GroupDescription {
@@ -191,7 +212,12 @@ impl Group {
     }
 
     pub fn listed(&self) -> ListedGroup {
-        ListedGroup { group: self.id.clone(), state: self.state, protocol_type: self.protocol_type_or_empty() }
+        ListedGroup {
+            group: self.id.clone(),
+            kind: GroupKind::Classic,
+            state: self.state.as_str(),
+            protocol_type: self.protocol_type_or_empty(),
+        }
     }
 
     fn protocol_type_or_empty(&self) -> Arc<str> {

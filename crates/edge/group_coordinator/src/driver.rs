@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use daybook_group_assignment::Topics;
 use daybook_types::GroupId;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
@@ -17,10 +18,12 @@ use tokio::time::Instant;
 use tracing::warn;
 use uuid::Uuid;
 
-use crate::answer::{GroupDescription, JoinRefused, Joined, Left, ListedGroup, Synced};
+use crate::answer::{GroupDescription, GroupKind, JoinRefused, Joined, Left, ListedGroup, Synced};
+use crate::consumer::{CommitPermit, ConsumerDescription, ConsumerHeartbeat, HeartbeatAnswer};
 use crate::core::{IdSource, WaiterId};
 use crate::error::GroupError;
-use crate::ident::MonotonicMs;
+use crate::ident::{Generation, MemberId, MonotonicMs};
+use crate::kind::AnyGroup;
 use crate::request::{JoinRequest, Leaver, MemberClaim, SyncRequest};
 use crate::settings::Settings;
 
@@ -30,6 +33,9 @@ use shard::{Shard, Waiter};
 
 /// Enough that two cores seldom meet at one lock, few enough that the timer looks at all of them in microseconds.
 const SHARDS: usize = 16;
+
+/// The topics as they are when it is called. Consumer groups are assigned their partitions.
+pub type TopicsNow = Arc<dyn Fn() -> Arc<dyn Topics + Send + Sync> + Send + Sync>;
 
 /// Cheap to clone; all clones are one coordinator.
 #[derive(Clone)]
@@ -57,7 +63,7 @@ struct Held {
     bytes: AtomicUsize,
 }
 
-struct RandomIds;
+pub(crate) struct RandomIds;
 
 impl IdSource for RandomIds {
     fn draw(&mut self) -> String {
@@ -67,12 +73,14 @@ impl IdSource for RandomIds {
 
 impl Coordinator {
     /// Needs a tokio runtime for its timer task, which ends with the last clone.
-    pub fn start(settings: Settings) -> Self {
+    pub fn start(settings: Settings, topics: TopicsNow) -> Self {
         let settings = Arc::new(settings);
         let held = Arc::new(Held::default());
         let timer = Arc::new(Notify::new());
         let inner = Arc::new(Inner {
-            shards: (0..SHARDS).map(|_| Mutex::new(Shard::new(settings.clone(), held.clone()))).collect(),
+            shards: (0..SHARDS)
+                .map(|_| Mutex::new(Shard::new(settings.clone(), topics.clone(), held.clone())))
+                .collect(),
             settings,
             hasher: RandomState::new(),
             start: Instant::now(),
@@ -104,11 +112,11 @@ impl Coordinator {
         let waiter = self.next_waiter();
         self.with_shard(&request.group, |shard, now| {
             if request.member.is_none() {
-                shard.open(&request.group, now)?;
+                shard.open(&request.group, GroupKind::Classic, now)?;
             }
             shard.await_answer(waiter, Waiter::Join(sender));
             let known = shard
-                .event(&request.group, |group| ((), group.join(request, waiter, &mut RandomIds, now)))
+                .event(&request.group, now, |group, scene| ((), group.join(request, waiter, scene)))
                 .ok_or(GroupError::UnknownMemberId);
             if known.is_err() {
                 shard.forget_waiter(waiter);
@@ -132,7 +140,7 @@ impl Coordinator {
         self.with_shard(&request.group, |shard, now| {
             shard.await_answer(waiter, Waiter::Sync(sender));
             let known = shard
-                .event(&request.group, |group| ((), group.sync(request, waiter, now)))
+                .event(&request.group, now, |group, scene| ((), group.sync(request, waiter, scene)))
                 .ok_or(GroupError::UnknownMemberId);
             if known.is_err() {
                 shard.forget_waiter(waiter);
@@ -146,7 +154,7 @@ impl Coordinator {
         self.check_group_id(group)?;
         self.with_shard(group, |shard, now| {
             shard
-                .event(group, |group| (group.heartbeat(claim, now), Vec::new()))
+                .event(group, now, |group, scene| (group.heartbeat(claim, scene), Vec::new()))
                 .unwrap_or(Err(GroupError::UnknownMemberId))
         })
     }
@@ -155,31 +163,87 @@ impl Coordinator {
     pub fn leave(&self, group: &GroupId, leavers: &[Leaver]) -> Result<Vec<Left>, GroupError> {
         self.check_group_id(group)?;
         self.with_shard(group, |shard, now| {
-            let left = shard.event(group, |group| group.leave(leavers, now));
+            let left = shard.event(group, now, |group, _| group.leave(leavers, now));
             Ok(left.unwrap_or_else(|| leavers.iter().map(left_from_nowhere).collect()))
         })
     }
 
-    /// Whether the claimant may commit offsets of the group. To be asked before the commit goes to the log.
-    pub fn check_commit(&self, group: &GroupId, claim: &MemberClaim) -> Result<(), GroupError> {
+    /// A member of the new protocol (KIP-848) joins, stays or leaves.
+    pub fn consumer_heartbeat(&self, request: &ConsumerHeartbeat) -> Result<HeartbeatAnswer, GroupError> {
+        request.check()?;
+        if request.is_joining() {
+            self.check_bytes(request.bytes())?;
+        }
+        self.with_shard(&request.group, |shard, now| {
+            if request.is_joining() {
+                shard.open(&request.group, GroupKind::Consumer, now)?;
+            }
+            shard
+                .event(&request.group, now, |group, scene| group.consumer_heartbeat(request, scene))
+                .unwrap_or(Err(GroupError::UnknownMemberId))
+        })
+    }
+
+    /// Of which partitions the claimant may commit offsets of the group. To be asked before the commit goes to the log.
+    /// `knows_epochs`: the request is of a version made for consumer groups.
+    pub fn check_commit(
+        &self,
+        group: &GroupId,
+        claim: &MemberClaim,
+        knows_epochs: bool,
+    ) -> Result<CommitPermit, GroupError> {
         self.with_shard(group, |shard, now| {
-            match shard.event(group, |group| (group.check_commit(claim, now), Vec::new())) {
+            let outcome =
+                shard.event(group, now, |group, _| (group.check_commit(claim, knows_epochs, now), Vec::new()));
+            match outcome {
                 Some(outcome) => outcome,
                 // Offsets of a group that has no members, or a member from before a restart.
-                None if claim.generation.is_none() => Ok(()),
+                None if claim.generation.is_none() => Ok(CommitPermit::Any),
                 None => Err(GroupError::UnknownMemberId),
             }
         })
     }
 
-    /// `None` if the group isn't known here; it may still have offsets.
+    /// Whether a member of a consumer group, that says it is one, may see the group's offsets. Nobody else is asked who they
+    /// are. `None` if the group isn't known here.
+    pub fn check_fetch(&self, group: &GroupId, member: &MemberId, epoch: Generation) -> Result<Option<()>, GroupError> {
+        self.with_shard(group, |shard, _| match shard.get(group) {
+            Some(AnyGroup::Consumer(group)) => group.check_fetch(member, epoch).map(Some),
+            Some(AnyGroup::Classic(_)) => Ok(Some(())),
+            None => Ok(None),
+        })
+    }
+
+    /// Which of `topics` a member reads, so that its offsets may not be deleted.
+    pub fn subscribed(&self, group: &GroupId, topics: &[&str]) -> Result<Vec<bool>, GroupError> {
+        self.with_shard(group, |shard, _| match shard.get(group) {
+            Some(group) => {
+                group.may_delete_offsets()?;
+                Ok(topics.iter().map(|topic| group.is_subscribed_to(topic)).collect())
+            }
+            None => Ok(vec![false; topics.len()]),
+        })
+    }
+
+    /// `None` if no classic group of this id is known here; it may still have offsets.
     pub fn describe(&self, group: &GroupId) -> Result<Option<GroupDescription>, GroupError> {
-        self.with_shard(group, |shard, _| Ok(shard.get(group).map(|group| group.describe())))
+        self.with_shard(group, |shard, _| match shard.get(group) {
+            Some(AnyGroup::Classic(group)) => Ok(Some(group.describe())),
+            Some(AnyGroup::Consumer(_)) | None => Ok(None),
+        })
+    }
+
+    /// `None` if no consumer group (KIP-848) of this id is known here.
+    pub fn describe_consumer(&self, group: &GroupId) -> Result<Option<ConsumerDescription>, GroupError> {
+        self.with_shard(group, |shard, _| match shard.get(group) {
+            Some(AnyGroup::Consumer(group)) => Ok(Some(group.describe())),
+            Some(AnyGroup::Classic(_)) | None => Ok(None),
+        })
     }
 
     /// State and protocol type alone, for what asks on every commit. `None` if the group isn't known here.
     pub fn listed(&self, group: &GroupId) -> Result<Option<ListedGroup>, GroupError> {
-        self.with_shard(group, |shard, _| Ok(shard.get(group).map(|group| group.listed())))
+        self.with_shard(group, |shard, _| Ok(shard.get(group).map(|known| known.listed(group))))
     }
 
     /// The groups known here, in no order; others may have offsets.

@@ -34,6 +34,22 @@ pub enum GroupError {
     /// The coordinator is shutting down, or it holds as many groups, or as many bytes of all groups, as it may.
     #[error("the coordinator can't take this now")]
     CoordinatorNotAvailable,
+    #[error("the group is not a consumer group, and can't become one while it has the members it has")]
+    NotConsumerGroup,
+    #[error("the member's epoch is not the one the group knows; give up all partitions and join again with epoch 0")]
+    FencedMemberEpoch,
+    #[error("the member's epoch is not its current one; take the next heartbeat's and try again")]
+    StaleMemberEpoch,
+    #[error("another member has this instance id and has not left")]
+    UnreleasedInstanceId,
+    #[error("the server assignor is unknown; there are: uniform, range")]
+    UnsupportedAssignor,
+    #[error("SubscribedTopicRegex is not a valid regular expression of RE2's syntax, or a too large one")]
+    InvalidRegex,
+    #[error("members of consumer groups commit with OffsetCommit version 9 or later")]
+    UnsupportedVersion,
+    #[error("{reason}")]
+    InvalidRequest { reason: &'static str },
 }
 
 impl GroupError {
@@ -44,8 +60,18 @@ impl GroupError {
             | Self::InconsistentGroupProtocol
             | Self::GroupMaxSizeReached
             | Self::GroupTooLarge
-            | Self::NonEmptyGroup => FaultKind::Reject,
-            Self::FencedInstanceId | Self::UnknownMemberId | Self::IllegalGeneration => FaultKind::Fenced,
+            | Self::NonEmptyGroup
+            | Self::NotConsumerGroup
+            | Self::UnreleasedInstanceId
+            | Self::UnsupportedAssignor
+            | Self::InvalidRegex
+            | Self::UnsupportedVersion
+            | Self::InvalidRequest { .. } => FaultKind::Reject,
+            Self::FencedInstanceId
+            | Self::UnknownMemberId
+            | Self::IllegalGeneration
+            | Self::FencedMemberEpoch
+            | Self::StaleMemberEpoch => FaultKind::Fenced,
             Self::MemberIdRequired | Self::RebalanceInProgress | Self::CoordinatorNotAvailable => FaultKind::RetryLater,
         }
     }

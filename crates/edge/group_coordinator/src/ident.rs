@@ -11,7 +11,8 @@ pub struct MemberId(pub Arc<str>);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceId(pub Arc<str>);
 
-/// Number of a group's membership; every completed rebalance counts it up. `NONE` (-1) where a request names none.
+/// Number of a group's membership; every completed rebalance counts it up. `NONE` (-1) where a request names none. Of a consumer
+/// group (KIP-848): the epoch of the group, of its target assignment or of a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub i32);
 
@@ -54,6 +55,12 @@ impl InstanceId {
 
 impl Generation {
     pub const NONE: Self = Self(-1);
+    /// The epoch with which a member of a consumer group joins.
+    pub const JOINING: Self = Self(0);
+    /// The epoch with which a member of a consumer group leaves.
+    pub const LEAVING: Self = Self(-1);
+    /// The epoch with which a static member leaves for a while.
+    pub const AWAY: Self = Self(-2);
 
     /// The generation after this one. After the last one numbering starts again: a group that rebalances every millisecond
     /// gets there in 24 days of doing nothing else, and must not stop then.

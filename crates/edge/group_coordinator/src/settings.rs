@@ -25,6 +25,72 @@ pub struct Settings {
     pub group_bytes_max: usize,
     /// The same over all groups.
     pub total_bytes_max: usize,
+    /// Of groups of the consumer group protocol.
+    pub consumer: ConsumerSettings,
+}
+
+/// Of groups of the consumer group protocol (KIP-848).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsumerSettings {
+    /// `group.consumer.session.timeout.ms`
+    pub session_timeout_ms: u64,
+    /// `group.consumer.min.session.timeout.ms`, for what is set for one group.
+    pub session_timeout_min_ms: u64,
+    /// `group.consumer.max.session.timeout.ms`, for what is set for one group.
+    pub session_timeout_max_ms: u64,
+    /// `group.consumer.heartbeat.interval.ms`: how often members are asked to heartbeat in quiet times.
+    pub heartbeat_interval_ms: u64,
+    /// `group.consumer.min.heartbeat.interval.ms`, for what is set for one group.
+    pub heartbeat_interval_min_ms: u64,
+    /// `group.consumer.max.heartbeat.interval.ms`, for what is set for one group.
+    pub heartbeat_interval_max_ms: u64,
+    /// How often while the group is on its way to a new assignment. Kafka leaves it at the other; but partitions change hands by
+    /// heartbeats alone.
+    pub rebalance_heartbeat_interval_ms: u64,
+    /// `group.consumer.assignment.interval.ms`: the least time between two target assignments of a group, so that a burst of
+    /// members makes one.
+    pub assignment_interval_ms: u64,
+    /// `group.consumer.max.size`
+    pub group_size_max: usize,
+    /// `group.consumer.migration.policy`
+    pub migration_policy: MigrationPolicy,
+}
+
+/// Whether a group with members may change from the classic protocol to the new one, and back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MigrationPolicy {
+    Disabled,
+    Upgrade,
+    Downgrade,
+    #[default]
+    Bidirectional,
+}
+
+impl MigrationPolicy {
+    pub fn allows_upgrade(self) -> bool {
+        matches!(self, Self::Upgrade | Self::Bidirectional)
+    }
+
+    pub fn allows_downgrade(self) -> bool {
+        matches!(self, Self::Downgrade | Self::Bidirectional)
+    }
+}
+
+impl Default for ConsumerSettings {
+    fn default() -> Self {
+        Self {
+            session_timeout_ms: 45_000,
+            session_timeout_min_ms: 45_000,
+            session_timeout_max_ms: 60_000,
+            heartbeat_interval_ms: 5_000,
+            heartbeat_interval_min_ms: 5_000,
+            heartbeat_interval_max_ms: 15_000,
+            rebalance_heartbeat_interval_ms: 500,
+            assignment_interval_ms: 1_000,
+            group_size_max: 2_147_483_647,
+            migration_policy: MigrationPolicy::default(),
+        }
+    }
 }
 
 impl Default for Settings {
@@ -39,6 +105,7 @@ impl Default for Settings {
             groups_max: 10_000,
             group_bytes_max: 16 * 1024 * 1024,
             total_bytes_max: 64 * 1024 * 1024,
+            consumer: ConsumerSettings::default(),
         }
     }
 }

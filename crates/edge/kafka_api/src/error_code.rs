@@ -137,6 +137,14 @@ pub(crate) fn of_group(error: GroupError) -> ErrorCode {
         GroupError::GroupTooLarge => ErrorCode::UnknownServerError,
         GroupError::NonEmptyGroup => ErrorCode::NonEmptyGroup,
         GroupError::CoordinatorNotAvailable => ErrorCode::CoordinatorNotAvailable,
+        GroupError::NotConsumerGroup => ErrorCode::GroupIdNotFound,
+        GroupError::FencedMemberEpoch => ErrorCode::FencedMemberEpoch,
+        GroupError::StaleMemberEpoch => ErrorCode::StaleMemberEpoch,
+        GroupError::UnreleasedInstanceId => ErrorCode::UnreleasedInstanceId,
+        GroupError::UnsupportedAssignor => ErrorCode::UnsupportedAssignor,
+        GroupError::InvalidRegex => ErrorCode::InvalidRegularExpression,
+        GroupError::UnsupportedVersion => ErrorCode::UnsupportedVersion,
+        GroupError::InvalidRequest { .. } => ErrorCode::InvalidRequest,
     }
 }
 

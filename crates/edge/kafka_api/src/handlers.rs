@@ -13,6 +13,8 @@ mod api_versions;
 mod authorized_operations;
 mod config_change;
 mod config_resource;
+mod consumer_group_describe;
+mod consumer_group_heartbeat;
 mod create_partitions;
 mod create_topics;
 mod delete_groups;
@@ -44,6 +46,7 @@ mod list_partition_reassignments;
 mod member_ref;
 mod metadata;
 mod offset_commit;
+mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 pub(crate) mod produce;
@@ -164,6 +167,9 @@ pub(crate) async fn answer(
         ApiKey::PushTelemetry => by!(push_telemetry::handle),
         ApiKey::ListConfigResources => by!(list_config_resources::handle),
         ApiKey::DescribeTopicPartitions => by!(describe_topic_partitions::handle),
+        ApiKey::OffsetDelete => by!(offset_delete::handle),
+        ApiKey::ConsumerGroupHeartbeat => by!(consumer_group_heartbeat::handle),
+        ApiKey::ConsumerGroupDescribe => by!(consumer_group_describe::handle),
         // Produce is the session's; the table of versions has no others.
         _ => return Err(FrameError::UnknownApi { key: head.row.key() }.into()),
     })
@@ -234,6 +240,9 @@ pub fn decode_request(request: &[u8]) -> Result<(), FrameError> {
         ApiKey::PushTelemetry => decode::<messages::PushTelemetryRequest>(head, body).map(drop),
         ApiKey::ListConfigResources => decode::<messages::ListConfigResourcesRequest>(head, body).map(drop),
         ApiKey::DescribeTopicPartitions => decode::<messages::DescribeTopicPartitionsRequest>(head, body).map(drop),
+        ApiKey::OffsetDelete => decode::<messages::OffsetDeleteRequest>(head, body).map(drop),
+        ApiKey::ConsumerGroupHeartbeat => decode::<messages::ConsumerGroupHeartbeatRequest>(head, body).map(drop),
+        ApiKey::ConsumerGroupDescribe => decode::<messages::ConsumerGroupDescribeRequest>(head, body).map(drop),
         _ => Err(FrameError::UnknownApi { key: head.row.key() }),
     }
 }

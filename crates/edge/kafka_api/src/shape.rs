@@ -125,6 +125,9 @@ fn layout(api: ApiKey) -> Option<&'static [Field]> {
         ApiKey::PushTelemetry => requests::PUSH_TELEMETRY,
         ApiKey::ListConfigResources => requests::LIST_CONFIG_RESOURCES,
         ApiKey::DescribeTopicPartitions => requests::DESCRIBE_TOPIC_PARTITIONS,
+        ApiKey::OffsetDelete => requests::OFFSET_DELETE,
+        ApiKey::ConsumerGroupHeartbeat => requests::CONSUMER_GROUP_HEARTBEAT,
+        ApiKey::ConsumerGroupDescribe => requests::CONSUMER_GROUP_DESCRIBE,
         _ => return None,
     })
 }

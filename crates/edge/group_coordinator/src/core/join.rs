@@ -168,7 +168,7 @@ impl Group {
         if self.roster.elect_protocol().as_ref() != Some(protocol_name) {
             return false;
         }
-        if self.protocol_type.as_deref() != Some("consumer") {
+        if !self.is_of_consumers() {
             // What others say in their metadata is not known here; Kafka looks at nobody's.
             return true;
         }

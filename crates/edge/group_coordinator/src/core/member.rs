@@ -16,8 +16,8 @@ const MEMBER_BYTES: usize = 512;
 pub(crate) struct Member {
     pub id: MemberId,
     pub instance: Option<InstanceId>,
-    client_id: Arc<str>,
-    client_host: Arc<str>,
+    pub client_id: Arc<str>,
+    pub client_host: Arc<str>,
     pub session_timeout_ms: u64,
     pub rebalance_timeout_ms: u64,
     pub protocols: Protocols,

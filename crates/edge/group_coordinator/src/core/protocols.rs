@@ -33,6 +33,10 @@ impl Protocols {
         self.0.iter().map(|protocol| &protocol.name)
     }
 
+    pub fn list(&self) -> &[Protocol] {
+        &self.0
+    }
+
     pub fn metadata(&self, name: &str) -> Option<&Bytes> {
         self.0.iter().find(|protocol| &*protocol.name == name).map(|protocol| &protocol.metadata)
     }

@@ -16,7 +16,8 @@ pub(crate) fn same_topics(left: &[u8], right: &[u8]) -> bool {
     }
 }
 
-fn topics(metadata: &[u8]) -> Option<BTreeSet<&[u8]>> {
+/// None for what can't be read.
+pub(super) fn topics(metadata: &[u8]) -> Option<BTreeSet<&[u8]>> {
     let (count, mut rest) = metadata.get(VERSION_BYTES..)?.split_first_chunk::<4>()?;
     let count = u32::try_from(i32::from_be_bytes(*count)).ok()?;
     let mut topics = BTreeSet::new();

@@ -11,11 +11,13 @@ use daybook_types::GroupId;
 use tokio::sync::oneshot;
 use tracing::warn;
 
-use super::Held;
-use crate::answer::{JoinRefused, Joined, ListedGroup, Synced};
-use crate::core::{Effect, Group, GroupState, WaiterId};
+use super::{Held, RandomIds, TopicsNow};
+use crate::answer::{GroupKind, JoinRefused, Joined, ListedGroup, Synced};
+use crate::consumer::ConsumerGroup;
+use crate::core::{Effect, Group, WaiterId};
 use crate::error::GroupError;
 use crate::ident::MonotonicMs;
+use crate::kind::{AnyGroup, Scene};
 use crate::settings::Settings;
 
 pub(super) enum Waiter {
@@ -25,6 +27,7 @@ pub(super) enum Waiter {
 
 pub(super) struct Shard {
     settings: Arc<Settings>,
+    topics: TopicsNow,
     held: Arc<Held>,
     groups: HashMap<GroupId, Entry>,
     due: BTreeSet<(MonotonicMs, GroupId)>,
@@ -32,22 +35,22 @@ pub(super) struct Shard {
 }
 
 struct Entry {
-    group: Group,
+    group: AnyGroup,
     deadline: Option<MonotonicMs>,
     bytes: usize,
 }
 
 impl Shard {
-    pub fn new(settings: Arc<Settings>, held: Arc<Held>) -> Self {
-        Self { settings, held, groups: HashMap::new(), due: BTreeSet::new(), waiters: HashMap::new() }
+    pub fn new(settings: Arc<Settings>, topics: TopicsNow, held: Arc<Held>) -> Self {
+        Self { settings, topics, held, groups: HashMap::new(), due: BTreeSet::new(), waiters: HashMap::new() }
     }
 
-    pub fn get(&self, id: &GroupId) -> Option<&Group> {
+    pub fn get(&self, id: &GroupId) -> Option<&AnyGroup> {
         self.groups.get(id).map(|entry| &entry.group)
     }
 
     pub fn listed(&self) -> Vec<ListedGroup> {
-        self.groups.values().map(|entry| entry.group.listed()).collect()
+        self.groups.iter().map(|(id, entry)| entry.group.listed(id)).collect()
     }
 
     pub fn next_deadline(&self) -> Option<MonotonicMs> {
@@ -55,13 +58,16 @@ impl Shard {
     }
 
     /// Makes the group if it isn't there.
-    pub fn open(&mut self, id: &GroupId, now: MonotonicMs) -> Result<(), GroupError> {
+    pub fn open(&mut self, id: &GroupId, kind: GroupKind, now: MonotonicMs) -> Result<(), GroupError> {
         if self.groups.contains_key(id) {
             return Ok(());
         }
         self.make_room()?;
         self.held.groups.fetch_add(1, Ordering::Relaxed);
-        let group = Group::new(id.clone(), self.settings.clone(), now);
+        let group = match kind {
+            GroupKind::Classic => AnyGroup::Classic(Group::new(id.clone(), self.settings.clone(), now)),
+            GroupKind::Consumer => AnyGroup::Consumer(ConsumerGroup::new(id.clone(), self.settings.clone(), now)),
+        };
         self.groups.insert(id.clone(), Entry { group, deadline: None, bytes: 0 });
         self.settle(id, Vec::new());
         Ok(())
@@ -86,8 +92,19 @@ impl Shard {
     }
 
     /// Lets one event happen to a group. `None` if the group isn't here.
-    pub fn event<T>(&mut self, id: &GroupId, event: impl FnOnce(&mut Group) -> (T, Vec<Effect>)) -> Option<T> {
-        let (outcome, effects) = event(&mut self.groups.get_mut(id)?.group);
+    pub fn event<T>(
+        &mut self,
+        id: &GroupId,
+        now: MonotonicMs,
+        event: impl FnOnce(&mut AnyGroup, Scene<'_>) -> (T, Vec<Effect>),
+    ) -> Option<T> {
+        let group = &mut self.groups.get_mut(id)?.group;
+        let topics = (self.topics)();
+        let scene = Scene { id, settings: &self.settings, topics: &*topics, ids: &mut RandomIds, now };
+        let (outcome, effects) = event(group, scene);
+        if group.should_downgrade() {
+            group.downgrade(&self.settings, &*topics, now);
+        }
         self.settle(id, effects);
         Some(outcome)
     }
@@ -97,7 +114,7 @@ impl Shard {
             && *deadline <= now
         {
             let id = id.clone();
-            self.event(&id, |group| ((), group.tick(now)));
+            self.event(&id, now, |group, _| ((), group.tick(now)));
         }
     }
 
@@ -110,7 +127,10 @@ impl Shard {
     }
 
     pub fn close(&mut self, id: &GroupId) {
-        self.event(id, |group| ((), group.close(GroupError::CoordinatorNotAvailable)));
+        if let Some(entry) = self.groups.get_mut(id) {
+            let effects = entry.group.close(GroupError::CoordinatorNotAvailable);
+            self.settle(id, effects);
+        }
     }
 
     pub fn close_all(&mut self) {
@@ -126,7 +146,7 @@ impl Shard {
             self.answer(effect);
         }
         let Some(entry) = self.groups.get_mut(id) else { return };
-        let is_dead = entry.group.state() == GroupState::Dead;
+        let is_dead = entry.group.is_dead();
         let deadline = entry.group.next_deadline();
         let bytes = if is_dead { 0 } else { entry.group.bytes() };
         if entry.deadline != deadline {

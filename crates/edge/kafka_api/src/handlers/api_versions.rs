@@ -10,9 +10,16 @@ use crate::wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use crate::wire::{ApiKey, text};
 
 /// Kafka's features at the level that is in force here; they can't be changed.
-const FEATURES: &[(&str, i16)] = &[("share.version", 1)];
+const FEATURES: &[(&str, i16)] = &[("group.version", 1), ("share.version", 1)];
+
 /// From this version on clients name their software (KIP-511).
 const SOFTWARE_FROM: i16 = 3;
+
+/// From this version on clients can read of a feature that its first level is 0 (KIP-1022).
+const LEVEL_0_FROM: i16 = 4;
+
+/// Features of one node never change while it runs.
+const FEATURES_EPOCH: i64 = 0;
 
 pub(super) async fn handle(_broker: &Broker, caller: &Caller, request: ApiVersionsRequest) -> ApiVersionsResponse {
     let (name, version) = (&request.client_software_name, &request.client_software_version);
@@ -26,11 +33,13 @@ pub(super) async fn handle(_broker: &Broker, caller: &Caller, request: ApiVersio
         debug!(peer = %caller.peer, client_id = %caller.client_id, software = %name, software_version = %version, "client");
     }
     let features = FEATURES.iter();
+    // Older clients take a feature whose first level is 0 for a malformed one.
+    let supported_here = features.clone().filter(|_| caller.version >= LEVEL_0_FROM);
     ApiVersionsResponse::default()
         .with_api_keys(TABLE.iter().map(api_version).collect())
-        .with_supported_features(features.clone().map(|(name, level)| supported(name, *level)).collect())
+        .with_supported_features(supported_here.map(|(name, level)| supported(name, *level)).collect())
         .with_finalized_features(features.map(|(name, level)| finalized(name, *level)).collect())
-        .with_finalized_features_epoch(0)
+        .with_finalized_features_epoch(FEATURES_EPOCH)
 }
 
 /// Kept for as long as the connection lasts, if they are of a sensible length.

@@ -22,7 +22,7 @@ async fn delete(broker: &Broker, group: GroupId) -> Result<(), ErrorCode> {
         return broker.share.delete(&group, None).await.map_err(|error| error_code::of_share(&error));
     }
     broker.coordinator.may_delete(&group).map_err(error_code::of_group)?;
-    let was_remembered = broker.coordinator.describe(&group).map_err(error_code::of_group)?.is_some();
+    let was_remembered = broker.coordinator.listed(&group).map_err(error_code::of_group)?.is_some();
     let command = Command::DeleteGroup(DeleteGroup { group: group.clone() });
     let outcome = broker.apply(command).await.map_err(|error| error_code::of_propose_to_coordinator(&error))?;
     // Somebody may have joined meanwhile; then the group stands, and starts without offsets.

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use daybook_group_coordinator::{GroupDescription, GroupError, GroupState, MemberDescription};
+use daybook_group_coordinator::{GroupDescription, GroupError, GroupKind, GroupState, MemberDescription};
 
 use super::authorized_operations;
 use super::member_ref::{group_id, instance_text, member_text};
@@ -22,6 +22,11 @@ pub(super) async fn handle(broker: &Broker, caller: &Caller, request: DescribeGr
     let mut seen = HashSet::new();
     let groups = request.groups.iter().filter(|asked| seen.insert(*asked)).map(|asked| {
         let id = group_id(asked);
+        if let Ok(Some(listed)) = broker.coordinator.listed(&id)
+            && listed.kind != GroupKind::Classic
+        {
+            return of_another_kind(caller.version).with_group_id(asked.clone());
+        }
         let known = broker.coordinator.describe(&id);
         let offsets_type = || broker.reader.group_offsets(&id).map(|offsets| offsets.protocol_type);
         let group = describe(caller.version, known, offsets_type).with_group_id(asked.clone());
@@ -52,6 +57,17 @@ fn describe(
                 .with_error_message(Some(text("the group has neither members nor committed offsets"))),
         },
     }
+}
+
+/// A group of the consumer group protocol is none to who asks this way.
+fn of_another_kind(version: i16) -> DescribedGroup {
+    let dead = text(GroupState::Dead.as_str());
+    if version < NOT_FOUND_VERSION {
+        return DescribedGroup::default().with_group_state(dead);
+    }
+    failed(ErrorCode::GroupIdNotFound)
+        .with_group_state(dead)
+        .with_error_message(Some(text("the group is not a classic group")))
 }
 
 fn described(group: &GroupDescription) -> DescribedGroup {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use daybook_group_coordinator::{GroupError, GroupState, ListedGroup};
+use daybook_group_coordinator::{GroupError, GroupKind, GroupState, ListedGroup};
 use daybook_share_coordinator::GroupInfo;
 use daybook_types::GroupId;
 
@@ -12,8 +12,6 @@ use crate::wire::messages::list_groups_response;
 use crate::wire::messages::{self, ListGroupsRequest, ListGroupsResponse};
 use crate::wire::{StrBytes, text};
 
-/// Groups of the only protocol spoken here so far, as Kafka names it (KIP-848).
-const GROUP_TYPE: &str = "classic";
 /// Groups of KIP-932: the type, and the protocol type too.
 const SHARE_TYPE: &str = "share";
 
@@ -49,15 +47,17 @@ fn answer(
     };
     let groups = merge(with_members, with_offsets)
         .into_iter()
-        .filter(|(_, group)| passes(&request.states_filter, group.state.as_str()))
-        .filter(|_| passes(&request.types_filter, GROUP_TYPE))
+        .filter(|(_, group)| passes(&request.states_filter, group.state))
+        .filter(|(_, group)| passes(&request.types_filter, group.kind.as_str()))
         .map(|(id, group)| listed(&id, &group))
         .collect();
     ListGroupsResponse::default().with_groups(groups)
 }
 
 struct Known {
-    state: GroupState,
+    kind: GroupKind,
+    /// Kafka's name of it.
+    state: &'static str,
     protocol_type: String,
 }
 
@@ -65,12 +65,15 @@ struct Known {
 fn merge(with_members: Vec<ListedGroup>, with_offsets: Vec<(GroupId, String)>) -> BTreeMap<GroupId, Known> {
     let mut groups: BTreeMap<GroupId, Known> = with_offsets
         .into_iter()
-        .map(|(id, protocol_type)| (id, Known { state: GroupState::Empty, protocol_type }))
+        .map(|(id, protocol_type)| {
+            (id, Known { kind: GroupKind::Classic, state: GroupState::Empty.as_str(), protocol_type })
+        })
         .collect();
     for group in with_members {
-        let known =
-            groups.entry(group.group).or_insert_with(|| Known { state: group.state, protocol_type: String::new() });
-        known.state = group.state;
+        let (kind, state) = (group.kind, group.state);
+        let known = groups.entry(group.group).or_insert_with(|| Known { kind, state, protocol_type: String::new() });
+        known.kind = kind;
+        known.state = state;
         if !group.protocol_type.is_empty() {
             known.protocol_type = (*group.protocol_type).to_owned();
         }
@@ -87,8 +90,8 @@ fn listed(id: &GroupId, group: &Known) -> list_groups_response::ListedGroup {
     list_groups_response::ListedGroup::default()
         .with_group_id(messages::GroupId(text(id.as_str())))
         .with_protocol_type(text(&*group.protocol_type))
-        .with_group_state(text(group.state.as_str()))
-        .with_group_type(text(GROUP_TYPE))
+        .with_group_state(text(group.state))
+        .with_group_type(text(group.kind.as_str()))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! OffsetCommit: a group keeps how far it has come.
 
 use daybook_command::{Command, CommitOffsets, OffsetToCommit};
-use daybook_group_coordinator::{Generation, InstanceId, MemberClaim, MemberId};
-use daybook_types::{GroupId, Offset};
+use daybook_group_coordinator::{CommitPermit, Generation, InstanceId, MemberClaim, MemberId};
+use daybook_types::{GroupId, Offset, PartitionId};
 
 use crate::broker::{Broker, Caller};
 use crate::error_code::{self, ErrorCode};
@@ -14,15 +14,19 @@ use crate::wire::messages::{OffsetCommitRequest, OffsetCommitResponse, TopicName
 /// Partitions of a request, by topic, each with what becomes of it.
 type Outcomes = Vec<(TopicName, Vec<(i32, Option<ErrorCode>)>)>;
 
-pub(super) async fn handle(broker: &Broker, _caller: &Caller, request: OffsetCommitRequest) -> OffsetCommitResponse {
+/// From here on members of consumer groups may commit (KIP-848).
+const EPOCHS_FROM: i16 = 9;
+
+pub(super) async fn handle(broker: &Broker, caller: &Caller, request: OffsetCommitRequest) -> OffsetCommitResponse {
     let group = GroupId::new(&request.group_id.0);
     let claim = MemberClaim {
         member: MemberId::new(&request.member_id),
         instance: request.group_instance_id.as_deref().map(InstanceId::new),
         generation: Generation(request.generation_id_or_member_epoch),
     };
-    let (mut outcomes, offsets) = sort(broker, request.topics);
-    let error = if offsets.is_empty() { None } else { commit(broker, group, &claim, offsets).await.err() };
+    let permit = broker.coordinator.check_commit(&group, &claim, caller.version >= EPOCHS_FROM);
+    let (mut outcomes, offsets) = sort(broker, &permit.map_err(error_code::of_group), request.topics);
+    let error = if offsets.is_empty() { None } else { commit(broker, group, offsets).await.err() };
     for (_, partitions) in &mut outcomes {
         for (_, outcome) in partitions {
             *outcome = outcome.or(error);
@@ -32,7 +36,11 @@ pub(super) async fn handle(broker: &Broker, _caller: &Caller, request: OffsetCom
 }
 
 /// Tells what can't be committed from what can.
-fn sort(broker: &Broker, topics: Vec<OffsetCommitRequestTopic>) -> (Outcomes, Vec<OffsetToCommit>) {
+fn sort(
+    broker: &Broker,
+    permit: &Result<CommitPermit, ErrorCode>,
+    topics: Vec<OffsetCommitRequestTopic>,
+) -> (Outcomes, Vec<OffsetToCommit>) {
     let catalog = broker.reader.catalog();
     let mut offsets = Vec::new();
     let mut outcomes = Vec::with_capacity(topics.len());
@@ -42,7 +50,7 @@ fn sort(broker: &Broker, topics: Vec<OffsetCommitRequestTopic>) -> (Outcomes, Ve
         for partition in asked.partitions {
             let index = partition.partition_index;
             let id = topic.and_then(|topic| topic.partition(index).ok_or(ErrorCode::UnknownTopicOrPartition));
-            let checked = id.and_then(|id| check(broker, partition).map(|to_commit| to_commit(id)));
+            let checked = id.and_then(|id| check(broker, permit, id, partition));
             partitions.push((index, checked.as_ref().err().copied()));
             offsets.extend(checked.ok());
         }
@@ -53,25 +61,26 @@ fn sort(broker: &Broker, topics: Vec<OffsetCommitRequestTopic>) -> (Outcomes, Ve
 
 fn check(
     broker: &Broker,
+    permit: &Result<CommitPermit, ErrorCode>,
+    id: PartitionId,
     partition: OffsetCommitRequestPartition,
-) -> Result<impl FnOnce(daybook_types::PartitionId) -> OffsetToCommit + use<>, ErrorCode> {
+) -> Result<OffsetToCommit, ErrorCode> {
     let metadata = partition.committed_metadata.unwrap_or_default();
     if metadata.len() > broker.options.offset_metadata_bytes_max {
         return Err(ErrorCode::OffsetMetadataTooLarge);
     }
-    let (offset, leader_epoch) = (Offset(partition.committed_offset), partition.committed_leader_epoch);
-    Ok(move |id| OffsetToCommit { partition: id, offset, leader_epoch, metadata: metadata.to_string() })
+    permit.as_ref().map_err(|error| *error)?.check(id).map_err(error_code::of_group)?;
+    Ok(OffsetToCommit {
+        partition: id,
+        offset: Offset(partition.committed_offset),
+        leader_epoch: partition.committed_leader_epoch,
+        metadata: metadata.to_string(),
+    })
 }
 
-async fn commit(
-    broker: &Broker,
-    group: GroupId,
-    claim: &MemberClaim,
-    offsets: Vec<OffsetToCommit>,
-) -> Result<(), ErrorCode> {
-    broker.coordinator.check_commit(&group, claim).map_err(error_code::of_group)?;
-    let protocol_type = match broker.coordinator.describe(&group) {
-        Ok(Some(described)) => described.protocol_type.to_string(),
+async fn commit(broker: &Broker, group: GroupId, offsets: Vec<OffsetToCommit>) -> Result<(), ErrorCode> {
+    let protocol_type = match broker.coordinator.listed(&group) {
+        Ok(Some(listed)) => listed.protocol_type.to_string(),
         _ => String::new(),
     };
     let command = Command::CommitOffsets(CommitOffsets { group, protocol_type, offsets });

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use daybook_catalog::Catalog;
 use daybook_command::CommittedOffset;
+use daybook_group_coordinator::Generation;
 use daybook_read::GroupOffsets;
 use daybook_types::{GroupId, PartitionId};
 
+use super::member_ref::member_id;
 use crate::broker::{Broker, Caller};
 use crate::error_code::{self, ErrorCode};
 use crate::topic_ref::TopicRef;
@@ -50,15 +52,16 @@ pub(super) async fn handle(broker: &Broker, caller: &Caller, request: OffsetFetc
     OffsetFetchResponse::default().with_topics(found.into_iter().map(as_of_one_group).collect())
 }
 
-/// Members of groups of the new kind (KIP-848) name their epoch, and there are none.
+/// A member of a consumer group (KIP-848) names itself and its epoch, so that it isn't told of offsets that have been committed
+/// by who has its partitions by now.
 fn error_of(broker: &Broker, asked: &OffsetFetchRequestGroup) -> Option<ErrorCode> {
-    if asked.member_epoch < 0 || asked.member_id.is_none() {
-        return None;
-    }
+    let Some(member) = asked.member_id.as_ref().filter(|_| asked.member_epoch >= 0) else { return None };
     let group = GroupId::new(&asked.group_id.0);
-    let is_known =
-        broker.reader.group_offsets(&group).is_some() || matches!(broker.coordinator.describe(&group), Ok(Some(_)));
-    (!is_known).then_some(ErrorCode::GroupIdNotFound)
+    match broker.coordinator.check_fetch(&group, &member_id(member), Generation(asked.member_epoch)) {
+        Err(error) => Some(error_code::of_group(error)),
+        Ok(Some(())) => None,
+        Ok(None) => broker.reader.group_offsets(&group).is_none().then_some(ErrorCode::GroupIdNotFound),
+    }
 }
 
 fn topics(

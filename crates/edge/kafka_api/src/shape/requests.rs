@@ -387,3 +387,30 @@ pub(super) const DESCRIBE_TOPIC_PARTITIONS: &[Field] = &[
     always("response_partition_limit", Fixed(4)),
     always("cursor", MaybeStruct(&[always("topic_name", Text), always("partition_index", Fixed(4))])),
 ];
+
+pub(super) const OFFSET_DELETE: &[Field] = &[
+    always("group_id", Text),
+    always(
+        "topics",
+        List(&Struct(&[
+            always("name", Text),
+            always("partitions", List(&Struct(&[always("partition_index", Fixed(4))]))),
+        ])),
+    ),
+];
+
+pub(super) const CONSUMER_GROUP_HEARTBEAT: &[Field] = &[
+    always("group_id", Text),
+    always("member_id", Text),
+    always("member_epoch", Fixed(4)),
+    always("instance_id", Text),
+    always("rack_id", Text),
+    always("rebalance_timeout_ms", Fixed(4)),
+    always("subscribed_topic_names", List(&Text)),
+    since(1, "subscribed_topic_regex", Text),
+    always("server_assignor", Text),
+    always("topic_partitions", List(&Struct(&[always("topic_id", Fixed(16)), always("partitions", List(&Fixed(4)))]))),
+];
+
+pub(super) const CONSUMER_GROUP_DESCRIBE: &[Field] =
+    &[always("group_ids", List(&Text)), always("include_authorized_operations", Fixed(1))];

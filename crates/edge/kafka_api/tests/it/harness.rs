@@ -67,7 +67,9 @@ impl Node {
             checkpoint_interval: Duration::from_secs(3600),
         };
         let shard = Shard::start(storage, state, Arc::new(RealClock), shard_options).await.expect("the shard starts");
-        let coordinator = Coordinator::start(daybook_group_coordinator::Settings::default());
+        let topics = reader.clone();
+        let coordinator =
+            Coordinator::start(daybook_group_coordinator::Settings::default(), Arc::new(move || topics.catalog()));
         let addr = ([127, 0, 0, 1], 0).into();
         let server = Server::bind(addr, options, shard.door(), reader, coordinator).await.expect("a port is free");
         let port = server.local_addr().port();

@@ -4,7 +4,8 @@ use crate::wire::encode;
 fn with_members() -> Vec<ListedGroup> {
     let group = |name, state, protocol_type: &str| ListedGroup {
         group: GroupId::new(name),
-        state,
+        kind: GroupKind::Classic,
+        state: GroupState::as_str(state),
         protocol_type: protocol_type.into(),
     };
     vec![group("busy", GroupState::Stable, "consumer"), group("idle", GroupState::Empty, "")]
