@@ -49,6 +49,10 @@ class Record:
     log_append_time: bool = False
 
 
+# Scenarios of the protocol of KIP-848, for libraries that don't speak it.
+CONSUMER_PROTOCOL = ["consumer_uniform", "consumer_range", "consumer_static", "consumer_migration"]
+
+
 class Client:
     """One scenario's view of the server. Names it hands out are new in every run."""
 
@@ -142,7 +146,7 @@ class Client:
                partition_fetch_bytes=None, wait_ms=50) -> "Reader":
         raise NotImplementedError
 
-    def member(self, topic, group, seen, assignor="range", instance=None) -> "Member":
+    def member(self, topic, group, seen, assignor="range", instance=None, protocol="classic") -> "Member":
         raise NotImplementedError
 
     def groups(self) -> set:

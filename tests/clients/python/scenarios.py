@@ -409,12 +409,12 @@ class Feed:
         return self.ends
 
 
-def _come_and_go(client, assignor):
+def _come_and_go(client, assignor, **options):
     topic, group, seen = client.topic(6), client.name(), {}
     feed = client.keep(Feed(client, topic, 6))
 
     def join():
-        return client.keep(client.member(topic, group, seen, assignor=assignor).start())
+        return client.keep(client.member(topic, group, seen, assignor=assignor, **options).start())
 
     first = join()
     share(6, [6], first)
@@ -422,7 +422,8 @@ def _come_and_go(client, assignor):
     share(6, [3, 3], first, second)
     third = join()
     share(6, [2, 2, 2], first, second, third)
-    equal(("Stable", [2, 2, 2]), client.describe_group(group), "the group as described")
+    # In the protocol of KIP-848 a member has its partitions a moment before it has said so.
+    eventually("the group as described", lambda: client.describe_group(group) == ("Stable", [2, 2, 2]))
     first.leave()
     share(6, [3, 3], second, third)
     fourth = join()
@@ -461,6 +462,70 @@ def group_sticky(client):
 @scenario
 def group_cooperative(client):
     _come_and_go(client, "cooperative-sticky")
+
+
+@scenario
+def consumer_uniform(client):
+    """The protocol in which the server assigns (KIP-848)."""
+    _come_and_go(client, "uniform", protocol="consumer")
+
+
+@scenario
+def consumer_range(client):
+    _come_and_go(client, "range", protocol="consumer")
+
+
+@scenario
+def consumer_static(client):
+    """A static member of the new protocol comes back to its partitions; the other keeps its own."""
+    topic, group, seen = client.topic(4), client.name(), {}
+
+    def join(instance):
+        return client.keep(client.member(topic, group, seen, instance=instance, protocol="consumer").start())
+
+    a = join("a")
+    share(4, [4], a)
+    b = join("b")
+    share(4, [2, 2], a, b)
+    of_a, of_b = set(a.owned), set(b.owned)
+    a.leave()
+    for partition in range(4):
+        client.fill(topic, partition, 10)
+    back = join("a")
+    share(4, [2, 2], back, b)
+    equal((of_a, of_b), (back.owned, b.owned), "partitions after coming back")
+    eventually("all is read", lambda: len(seen) == 40)
+    back.leave()
+    b.leave()
+
+
+@scenario
+def consumer_migration(client):
+    """From the classic protocol to the new one and back, member by member, while records flow."""
+    topic, group, seen = client.topic(4), client.name(), {}
+    feed = client.keep(Feed(client, topic, 4))
+
+    def join(protocol):
+        assignor = "cooperative-sticky" if protocol == "classic" else "uniform"
+        return client.keep(client.member(topic, group, seen, assignor=assignor, protocol=protocol).start())
+
+    old = join("classic")
+    share(4, [4], old)
+    new = join("consumer")
+    share(4, [2, 2], old, new)
+    old.leave()
+    share(4, [4], new)
+    old = join("classic")
+    share(4, [2, 2], old, new)
+    new.leave()
+    share(4, [4], old)
+    ends = feed.stop()
+    total = sum(ends.values())
+    eventually(f"all {total} records are read", lambda: len(seen) >= total)
+    old.leave()
+    equal(set(), {(p, o) for p, end in ends.items() for o in range(end)} - set(seen), "records that were never read")
+    equal({}, {record: times for record, times in seen.items() if times != 1}, "records read more than once")
+    equal(ends, client.committed(group, topic), "committed positions")
 
 
 @scenario

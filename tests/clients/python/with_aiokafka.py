@@ -45,7 +45,7 @@ class AioKafka(client.Client):
         "auto_create_off": "has no such setting",
         "group_cooperative": "has no cooperative assignor",
         "group_admin": "cannot reset or delete groups",
-    }
+    } | dict.fromkeys(client.CONSUMER_PROTOCOL, "it does not speak KIP-848")
 
     def __init__(self, bootstrap, name):
         super().__init__(bootstrap, name)

@@ -98,12 +98,16 @@ class Confluent(client.Client):
             config["max.partition.fetch.bytes"] = partition_fetch_bytes
         return self.keep(Reader(ck.Consumer(config)))
 
-    def member(self, topic, group, seen, assignor="range", instance=None):
+    def member(self, topic, group, seen, assignor="range", instance=None, protocol="classic"):
         config = self._config | {
-            "group.id": group, "partition.assignment.strategy": assignor, "auto.offset.reset": "earliest",
-            "enable.auto.commit": False, "heartbeat.interval.ms": 100, "session.timeout.ms": 10_000,
-            "fetch.wait.max.ms": 50,
+            "group.id": group, "group.protocol": protocol, "auto.offset.reset": "earliest",
+            "enable.auto.commit": False, "fetch.wait.max.ms": 50,
         }
+        if protocol == "consumer":
+            # Times are the server's to say.
+            config["group.remote.assignor"] = assignor
+        else:
+            config |= {"partition.assignment.strategy": assignor, "heartbeat.interval.ms": 100, "session.timeout.ms": 10_000}
         if instance:
             config["group.instance.id"] = instance
         return Member(ck.Consumer(config), topic, seen)

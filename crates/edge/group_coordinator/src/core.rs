@@ -43,7 +43,7 @@ mod timers;
 pub use crate::ident::WaiterId;
 
 pub(crate) use hand_over::{HandOver, HandedMember};
-pub(crate) use member::{Member, duration_ms};
+pub(crate) use member::duration_ms;
 pub(crate) use protocols::{Protocols, Tally};
 use roster::Roster;
 use timers::{Timer, Timers};

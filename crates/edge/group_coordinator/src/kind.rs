@@ -33,13 +33,6 @@ pub(crate) struct Scene<'a> {
 }
 
 impl AnyGroup {
-    pub fn kind(&self) -> GroupKind {
-        match self {
-            Self::Classic(_) => GroupKind::Classic,
-            Self::Consumer(_) => GroupKind::Consumer,
-        }
-    }
-
     pub fn next_deadline(&self) -> Option<MonotonicMs> {
         match self {
             Self::Classic(group) => group.next_deadline(),

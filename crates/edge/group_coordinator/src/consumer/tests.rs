@@ -297,7 +297,7 @@ impl World {
 
     /// Every client turns up again and again, and does as it is told.
     fn settle(&mut self) {
-        for _ in 0..40 {
+        for _ in 0..24 {
             self.now = self.now.plus(3_000);
             self.group.tick(self.now);
             for client in 0..CLIENTS {
@@ -328,7 +328,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn no_partition_has_two_holders_and_all_are_given_in_the_end(

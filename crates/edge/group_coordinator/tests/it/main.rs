@@ -3,5 +3,6 @@
 // In a test a panic is the answer.
 #![allow(clippy::unwrap_used)]
 
+mod consumer_script;
 mod driver;
 mod script;

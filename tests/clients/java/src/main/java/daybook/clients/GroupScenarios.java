@@ -22,9 +22,9 @@ final class GroupScenarios {
     private static final String ASSIGNORS = "org.apache.kafka.clients.consumer.";
 
     static void add(Map<String, Main.Scenario> scenarios) {
-        scenarios.put("group_range", session -> comeAndGo(session, "range", "RangeAssignor"));
-        scenarios.put("group_roundrobin", session -> comeAndGo(session, "roundrobin", "RoundRobinAssignor"));
-        scenarios.put("group_sticky", session -> comeAndGo(session, "sticky", "StickyAssignor"));
+        scenarios.put("group_range", session -> comeAndGo(session, "range", by("RangeAssignor")));
+        scenarios.put("group_roundrobin", session -> comeAndGo(session, "roundrobin", by("RoundRobinAssignor")));
+        scenarios.put("group_sticky", session -> comeAndGo(session, "sticky", by("StickyAssignor")));
         scenarios.put("group_cooperative", GroupScenarios::cooperative);
         scenarios.put("group_member_dies", GroupScenarios::memberDies);
         scenarios.put("static_membership", GroupScenarios::staticMembership);
@@ -32,16 +32,19 @@ final class GroupScenarios {
     }
 
     private static void cooperative(Session session) throws Exception {
-        List<Member> members = comeAndGo(session, "cooperative-sticky", "CooperativeStickyAssignor");
+        List<Member> members = comeAndGo(session, "cooperative-sticky", by("CooperativeStickyAssignor"));
         // The first member began with six partitions and gave up no more than the others came to own: three, then one.
         Check.equal(List.of(3, 1), members.get(0).taken().stream().map(set -> set.size()).limit(2).toList(),
                 "partitions taken from the first member, step by step");
     }
 
-    private static List<Member> comeAndGo(Session session, String protocol, String assignor) throws Exception {
+    private static String[] by(String assignor) {
+        return new String[] {"partition.assignment.strategy", ASSIGNORS + assignor};
+    }
+
+    static List<Member> comeAndGo(Session session, String assignor, String... configs) throws Exception {
         String topic = session.topic(6);
         String group = session.name();
-        String[] configs = {"partition.assignment.strategy", ASSIGNORS + assignor};
         var seen = new ConcurrentHashMap<String, Integer>();
         var feed = session.closing(new Feed(session, topic, 6));
 
@@ -52,9 +55,10 @@ final class GroupScenarios {
         Member third = session.closing(new Member(session, group, topic, seen, configs));
         Member.share(6, List.of(2, 2, 2), first, second, third);
 
+        // In the new protocol a member has its partitions a moment before it has said so.
+        Check.eventually("the group is stable", () -> describe(session, group).groupState() == GroupState.STABLE);
         ConsumerGroupDescription described = describe(session, group);
-        Check.equal(GroupState.STABLE, described.groupState(), "state of the group");
-        Check.equal(protocol, described.partitionAssignor(), "assignor of the group");
+        Check.equal(assignor, described.partitionAssignor(), "assignor of the group");
         Check.equal(3, described.members().size(), "members described");
         for (var member : described.members()) {
             Check.equal(2, member.assignment().topicPartitions().size(), "partitions described for a member");
@@ -157,7 +161,7 @@ final class GroupScenarios {
         return all.toArray(String[]::new);
     }
 
-    private static ConsumerGroupDescription describe(Session session, String group) throws Exception {
+    static ConsumerGroupDescription describe(Session session, String group) throws Exception {
         return session.admin.describeConsumerGroups(List.of(group)).describedGroups().get(group).get();
     }
 
@@ -170,7 +174,7 @@ final class GroupScenarios {
     }
 
     /** Writes to all partitions in turn until it is stopped. */
-    private static final class Feed implements AutoCloseable {
+    static final class Feed implements AutoCloseable {
         private final AtomicBoolean stop = new AtomicBoolean();
         private final Map<TopicPartition, Long> ends = new ConcurrentHashMap<>();
         private volatile Throwable failure = null;

@@ -25,6 +25,7 @@ public final class Main {
                 ProduceScenarios.add(scenarios);
                 ReadScenarios.add(scenarios);
                 GroupScenarios.add(scenarios);
+                ConsumerProtocolScenarios.add(scenarios);
                 CommitScenarios.add(scenarios);
                 StreamScenarios.add(scenarios);
                 AdminScenarios.add(scenarios);

@@ -13,6 +13,7 @@ import org.apache.kafka.clients.consumer.CloseOptions;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.SubscriptionPattern;
 import org.apache.kafka.common.TopicPartition;
 
 /**
@@ -37,16 +38,31 @@ final class Member implements AutoCloseable, ConsumerRebalanceListener {
 
     Member(Session session, String group, String topic, ConcurrentHashMap<String, Integer> seen,
             CloseOptions.GroupMembershipOperation leaving, String... configs) {
-        var all = new ArrayList<>(List.of(
-                "group.id", group, "heartbeat.interval.ms", "100", "session.timeout.ms", "6000"));
+        this(session, group, seen, leaving, configs);
+        this.consumer.subscribe(List.of(topic), this);
+        this.thread.start();
+    }
+
+    Member(Session session, String group, SubscriptionPattern pattern, ConcurrentHashMap<String, Integer> seen,
+            String... configs) {
+        this(session, group, seen, CloseOptions.GroupMembershipOperation.DEFAULT, configs);
+        this.consumer.subscribe(pattern, this);
+        this.thread.start();
+    }
+
+    private Member(Session session, String group, ConcurrentHashMap<String, Integer> seen,
+            CloseOptions.GroupMembershipOperation leaving, String... configs) {
+        var all = new ArrayList<>(List.of("group.id", group));
+        if (!"consumer".equals(Session.pairs(configs).get("group.protocol"))) {
+            // In the new protocol these are the server's to say.
+            all.addAll(List.of("heartbeat.interval.ms", "100", "session.timeout.ms", "6000"));
+        }
         all.addAll(List.of(configs));
         this.consumer = session.consumer(all.toArray(String[]::new));
         this.seen = seen;
         this.leaving = CloseOptions.groupMembershipOperation(leaving);
-        this.consumer.subscribe(List.of(topic), this);
         this.thread = new Thread(this::read, "member");
         this.thread.setDaemon(true);
-        this.thread.start();
     }
 
     private void read() {
@@ -95,6 +111,12 @@ final class Member implements AutoCloseable, ConsumerRebalanceListener {
             var numbers = new TreeSet<Integer>();
             owned.forEach(partition -> numbers.add(partition.partition()));
             return numbers;
+        }
+    }
+
+    Set<TopicPartition> partitions() {
+        synchronized (owned) {
+            return Set.copyOf(owned);
         }
     }
 
