@@ -242,6 +242,8 @@ fn kafka_options(settings: &Settings, data: &DataDir) -> daybook_kafka_api::Opti
         request_bytes_max: kafka.request_bytes_max.0 as usize,
         connection_in_flight_bytes_max: kafka.in_flight_bytes_max.0 as usize,
         idle_timeout: Duration::from_millis(kafka.idle_timeout_ms),
+        transaction_timeout_max_ms: settings.transaction.timeout_max_ms as i32,
+        transactional_id_expiration_ms: settings.transaction.id_expiration_ms as i64,
         ..daybook_kafka_api::Options::default()
     }
 }

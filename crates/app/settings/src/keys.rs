@@ -172,6 +172,14 @@ settings! {
         consumer_migration_policy: GroupMigration = "bidirectional";
     }
 
+    /// Transactions.
+    transaction: TransactionSettings {
+        /// Longest time in milliseconds that a producer may ask to keep a transaction open.
+        timeout_max_ms: u32 = "900000" in 1 ..= 2147483647;
+        /// Milliseconds after which a transactional id that wasn't used is forgotten.
+        id_expiration_ms: u64 = "604800000" in 1 ..= 9223372036854775807;
+    }
+
     /// The log of what this process does, on standard error.
     log: LogSettings {
         /// What is logged: a level, or a list of target=level.

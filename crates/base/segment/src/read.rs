@@ -51,10 +51,15 @@ impl PartitionFiles {
     /// The batch that contains `from`, or the next one if there is none, and those after it in the same segment up to `bytes_max`;
     /// always one at least. `None` at the end.
     pub fn read(&self, from: Offset, bytes_max: usize) -> Result<Option<FileSlice>, ReadError> {
+        self.read_below(from, Offset(i64::MAX), bytes_max)
+    }
+
+    /// The same, without the batches that begin at `until` or after it. `None` too if the first one does.
+    pub fn read_below(&self, from: Offset, until: Offset, bytes_max: usize) -> Result<Option<FileSlice>, ReadError> {
         let Some(view) = self.view(|segments| segments.partition_point(|s| s.ends.next_offset <= from))? else {
             return Ok(None);
         };
-        view.read(from, bytes_max).map(Some)
+        view.read(from, until, bytes_max)
     }
 
     /// The first record at or after `from` whose timestamp is `at` or later. Goes by the largest timestamps that batch headers state.
@@ -150,7 +155,7 @@ impl Placed {
 }
 
 impl View<'_> {
-    fn read(&self, from: Offset, bytes_max: usize) -> Result<FileSlice, ReadError> {
+    fn read(&self, from: Offset, until: Offset, bytes_max: usize) -> Result<Option<FileSlice>, ReadError> {
         let mut scan = self.scan_from(|entry| entry.offset <= from)?;
         let first = loop {
             match scan.next()? {
@@ -163,15 +168,36 @@ impl View<'_> {
                 }
             }
         };
+        if first.header.base_offset >= until {
+            return Ok(None);
+        }
+        let bytes_max = bytes_max.min(self.bytes_below(first, until)?);
         let (end, next_offset) = self.end_of_slice(first, bytes_max)?;
         self.check(first.at..end, next_offset)?;
-        Ok(FileSlice {
+        Ok(Some(FileSlice {
             file: self.data.clone(),
             at: first.at,
             bytes: (end - first.at) as usize,
             first_offset: first.header.base_offset,
             next_offset,
-        })
+        }))
+    }
+
+    /// Bytes from `first` up to the batch that begins at `until` or after it.
+    fn bytes_below(&self, first: Placed, until: Offset) -> Result<usize, ReadError> {
+        if until >= self.ends.next_offset {
+            return Ok(usize::MAX);
+        }
+        let mut scan = self.scan_from(|entry| entry.offset <= until)?;
+        if scan.at < first.at {
+            scan = self.scan(first.at, first.header.base_offset);
+        }
+        while let Some(placed) = scan.next()? {
+            if placed.header.base_offset >= until {
+                return Ok((placed.at - first.at) as usize);
+            }
+        }
+        Ok(usize::MAX)
     }
 
     /// Where the last whole batch ends that fits into `bytes_max` from the beginning of `first`, and the offset that follows.

@@ -225,6 +225,19 @@ impl Coordinator {
         })
     }
 
+    /// Whether the claimant may commit offsets of the group in a transaction (KIP-447). To be asked before the commit goes to the log.
+    pub fn check_transactional_commit(&self, group: &GroupId, claim: &MemberClaim) -> Result<(), GroupError> {
+        self.with_shard(group, |shard, now| {
+            let outcome =
+                shard.event(group, now, |group, _| (group.check_transactional_commit(claim, now), Vec::new()));
+            match outcome {
+                Some(outcome) => outcome,
+                None if claim.generation.is_none() => Ok(()),
+                None => Err(GroupError::UnknownMemberId),
+            }
+        })
+    }
+
     /// `None` if no classic group of this id is known here; it may still have offsets.
     pub fn describe(&self, group: &GroupId) -> Result<Option<GroupDescription>, GroupError> {
         self.with_shard(group, |shard, _| match shard.get(group) {

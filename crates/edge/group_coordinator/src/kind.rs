@@ -170,6 +170,20 @@ impl AnyGroup {
         }
     }
 
+    /// In a transaction (KIP-447). Producers before that name no member.
+    pub fn check_transactional_commit(&mut self, claim: &MemberClaim, now: MonotonicMs) -> Result<(), GroupError> {
+        match self {
+            Self::Classic(group) => group.check_transactional_commit(claim, now),
+            Self::Consumer(_) if claim.names_nobody() => Ok(()),
+            Self::Consumer(group) => match group.check_commit(claim, true) {
+                Ok(CommitPermit::Any) => Ok(()),
+                // The answers of transactions know no stale epoch.
+                Ok(CommitPermit::Only(..)) | Err(GroupError::StaleMemberEpoch) => Err(GroupError::IllegalGeneration),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
     /// Of the new protocol. A classic group becomes a consumer group, if it has no members or is allowed to.
     pub fn consumer_heartbeat(
         &mut self,

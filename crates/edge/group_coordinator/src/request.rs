@@ -42,6 +42,13 @@ pub struct MemberClaim {
     pub generation: Generation,
 }
 
+impl MemberClaim {
+    /// Neither member nor instance nor generation: what clients say that manage their partitions themselves.
+    pub fn names_nobody(&self) -> bool {
+        self.generation.is_none() && self.member.is_none() && self.instance.is_none()
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct SyncRequest {
     pub group: GroupId,

@@ -4,6 +4,8 @@
 //! whatever goes wrong is a code in the answer, made in [`crate::error_code`]. Two are not of the pattern: Produce, which is
 //! answered while later requests are read already ([`produce::begin`]), and Fetch, whose answer holds file ranges.
 
+mod add_offsets_to_txn;
+mod add_partitions_to_txn;
 mod alter_client_quotas;
 mod alter_configs;
 mod alter_partition_reassignments;
@@ -26,10 +28,13 @@ mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
 mod describe_log_dirs;
+mod describe_producers;
 mod describe_quorum;
 mod describe_share_group_offsets;
 mod describe_topic_partitions;
+mod describe_transactions;
 mod elect_leaders;
+mod end_txn;
 mod fetch;
 mod find_coordinator;
 mod get_telemetry_subscriptions;
@@ -43,6 +48,7 @@ mod list_config_resources;
 mod list_groups;
 mod list_offsets;
 mod list_partition_reassignments;
+mod list_transactions;
 mod member_ref;
 mod metadata;
 mod offset_commit;
@@ -59,6 +65,9 @@ mod share_group_heartbeat;
 mod share_request;
 mod sync_group;
 mod topic_change;
+mod transactional;
+mod txn_offset_commit;
+mod write_txn_markers;
 
 use bytes::Bytes;
 use thiserror::Error;
@@ -170,6 +179,14 @@ pub(crate) async fn answer(
         ApiKey::OffsetDelete => by!(offset_delete::handle),
         ApiKey::ConsumerGroupHeartbeat => by!(consumer_group_heartbeat::handle),
         ApiKey::ConsumerGroupDescribe => by!(consumer_group_describe::handle),
+        ApiKey::AddPartitionsToTxn => by!(add_partitions_to_txn::handle),
+        ApiKey::AddOffsetsToTxn => by!(add_offsets_to_txn::handle),
+        ApiKey::EndTxn => by!(end_txn::handle),
+        ApiKey::WriteTxnMarkers => by_unthrottled!(write_txn_markers::handle),
+        ApiKey::TxnOffsetCommit => by!(txn_offset_commit::handle),
+        ApiKey::DescribeProducers => by!(describe_producers::handle),
+        ApiKey::DescribeTransactions => by!(describe_transactions::handle),
+        ApiKey::ListTransactions => by!(list_transactions::handle),
         // Produce is the session's; the table of versions has no others.
         _ => return Err(FrameError::UnknownApi { key: head.row.key() }.into()),
     })
@@ -243,6 +260,14 @@ pub fn decode_request(request: &[u8]) -> Result<(), FrameError> {
         ApiKey::OffsetDelete => decode::<messages::OffsetDeleteRequest>(head, body).map(drop),
         ApiKey::ConsumerGroupHeartbeat => decode::<messages::ConsumerGroupHeartbeatRequest>(head, body).map(drop),
         ApiKey::ConsumerGroupDescribe => decode::<messages::ConsumerGroupDescribeRequest>(head, body).map(drop),
+        ApiKey::AddPartitionsToTxn => decode::<messages::AddPartitionsToTxnRequest>(head, body).map(drop),
+        ApiKey::AddOffsetsToTxn => decode::<messages::AddOffsetsToTxnRequest>(head, body).map(drop),
+        ApiKey::EndTxn => decode::<messages::EndTxnRequest>(head, body).map(drop),
+        ApiKey::WriteTxnMarkers => decode::<messages::WriteTxnMarkersRequest>(head, body).map(drop),
+        ApiKey::TxnOffsetCommit => decode::<messages::TxnOffsetCommitRequest>(head, body).map(drop),
+        ApiKey::DescribeProducers => decode::<messages::DescribeProducersRequest>(head, body).map(drop),
+        ApiKey::DescribeTransactions => decode::<messages::DescribeTransactionsRequest>(head, body).map(drop),
+        ApiKey::ListTransactions => decode::<messages::ListTransactionsRequest>(head, body).map(drop),
         _ => Err(FrameError::UnknownApi { key: head.row.key() }),
     }
 }

@@ -24,6 +24,7 @@ use crate::options::Options;
 use crate::quota::Quotas;
 use crate::session::{End, Session};
 use crate::telemetry::Telemetry;
+use crate::transaction_timer::keep_time;
 
 /// After accept failed: most likely this process has no file descriptor left, and needs a moment to get some back.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -80,6 +81,8 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let mut shutdown = std::pin::pin!(shutdown);
         let mut sessions = JoinSet::new();
+        let mut timer = JoinSet::new();
+        timer.spawn(keep_time(Arc::clone(&self.broker)));
         loop {
             tokio::select! {
                 () = &mut shutdown => break,
@@ -94,6 +97,7 @@ impl Server {
             }
         }
         drop(self.listener);
+        timer.abort_all();
         self.stop.send_replace(true);
         // Members that wait for their group to come together would wait beyond the grace.
         self.broker.coordinator.close();

@@ -44,6 +44,10 @@ pub struct Options {
     pub offset_metadata_bytes_max: usize,
     /// `group.share.*`
     pub share: daybook_share_coordinator::Settings,
+    /// `transaction.max.timeout.ms`
+    pub transaction_timeout_max_ms: i32,
+    /// `transactional.id.expiration.ms`
+    pub transactional_id_expiration_ms: i64,
 }
 
 impl Default for Options {
@@ -68,6 +72,8 @@ impl Default for Options {
             fetch_wait_max: Duration::from_secs(300),
             offset_metadata_bytes_max: 4096,
             share: daybook_share_coordinator::Settings::default(),
+            transaction_timeout_max_ms: 900_000,
+            transactional_id_expiration_ms: 604_800_000,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod requests;
 mod share_requests;
+mod transactions;
 
 use thiserror::Error;
 
@@ -128,6 +129,14 @@ fn layout(api: ApiKey) -> Option<&'static [Field]> {
         ApiKey::OffsetDelete => requests::OFFSET_DELETE,
         ApiKey::ConsumerGroupHeartbeat => requests::CONSUMER_GROUP_HEARTBEAT,
         ApiKey::ConsumerGroupDescribe => requests::CONSUMER_GROUP_DESCRIBE,
+        ApiKey::AddPartitionsToTxn => transactions::ADD_PARTITIONS_TO_TXN,
+        ApiKey::AddOffsetsToTxn => transactions::ADD_OFFSETS_TO_TXN,
+        ApiKey::EndTxn => transactions::END_TXN,
+        ApiKey::WriteTxnMarkers => transactions::WRITE_TXN_MARKERS,
+        ApiKey::TxnOffsetCommit => transactions::TXN_OFFSET_COMMIT,
+        ApiKey::DescribeProducers => transactions::DESCRIBE_PRODUCERS,
+        ApiKey::DescribeTransactions => transactions::DESCRIBE_TRANSACTIONS,
+        ApiKey::ListTransactions => transactions::LIST_TRANSACTIONS,
         _ => return None,
     })
 }

@@ -10,9 +10,11 @@ mod watch;
 
 pub use daybook_consumer_group::{ConfigsOfGroup, GroupOffsets};
 pub use daybook_event_stream::{Located, Order, Place, Stream, StreamIndex};
+pub use daybook_partition::{AbortedTransaction, ProducerWindow};
 pub use daybook_segment::FileSlice;
 pub use daybook_share_group::SharePartitions;
+pub use daybook_transaction::{Open, Phase, Transactional, Transactions};
 pub use picked::RecordPicker;
 pub use reader::{PartitionEnds, Reader};
-pub use records::{Fetched, Piece, ReadError};
+pub use records::{Fetched, Isolation, Piece, ReadError};
 pub use watch::Watch;

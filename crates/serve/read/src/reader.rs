@@ -1,5 +1,6 @@
 //! The handle through which everything is read.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,10 +9,11 @@ use daybook_catalog::Catalog;
 use daybook_command::SharePartitionState;
 use daybook_consumer_group::{ConfigsOfGroup, GroupOffsets};
 use daybook_event_stream::StreamIndex;
-use daybook_partition::PartitionLog;
+use daybook_partition::{PartitionLog, ProducerWindow};
 use daybook_segment::PartitionStore;
 use daybook_share_group::SharePartitions;
-use daybook_types::{GroupId, LeaderEpoch, Lsn, Offset, PartitionId};
+use daybook_transaction::Transactions;
+use daybook_types::{GroupId, LeaderEpoch, Lsn, Offset, PartitionId, ProducerId};
 
 use crate::watch::Watch;
 
@@ -27,8 +29,10 @@ pub struct Reader {
 pub struct PartitionEnds {
     /// First offset that may be read.
     pub start_offset: Offset,
-    /// Offset of the next record: high watermark and, until there are transactions, last stable offset.
+    /// Offset of the next record: high watermark.
     pub end_offset: Offset,
+    /// Below it every transaction has ended: last stable offset.
+    pub stable_offset: Offset,
 }
 
 impl Reader {
@@ -60,7 +64,11 @@ impl Reader {
 
     pub fn partition(&self, id: PartitionId) -> Option<PartitionEnds> {
         let log = self.posted.log(id)?;
-        Some(log.look(|tail| PartitionEnds { start_offset: tail.start, end_offset: tail.end }))
+        Some(log.look(|tail| PartitionEnds {
+            start_offset: tail.start,
+            end_offset: tail.end,
+            stable_offset: tail.stable,
+        }))
     }
 
     /// The partition as apply shows it, for whoever maintains its files.
@@ -88,6 +96,21 @@ impl Reader {
 
     pub fn group_offsets(&self, group: &GroupId) -> Option<GroupOffsets> {
         self.posted.group_offsets(group)
+    }
+
+    /// Partitions for which open transactions wait to commit an offset of the group.
+    pub fn unstable_offsets(&self, group: &GroupId) -> BTreeSet<PartitionId> {
+        self.posted.unstable_offsets(group)
+    }
+
+    /// Looks at the transactional ids. Writes wait while `look` runs: keep it short.
+    pub fn look_at_transactions<T>(&self, look: impl FnOnce(&Transactions) -> T) -> T {
+        self.posted.look_at_transactions(look)
+    }
+
+    /// The partition's producers that are remembered, with what each did last.
+    pub fn producers(&self, id: PartitionId) -> Option<Vec<(ProducerId, ProducerWindow)>> {
+        Some(self.posted.log(id)?.producers())
     }
 
     /// Every group that has committed something, with its protocol type.

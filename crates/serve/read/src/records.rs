@@ -1,7 +1,9 @@
 //! Records by offset and by time.
 
+use std::ops::Range;
+
 use bytes::{Bytes, BytesMut};
-use daybook_partition::{Tail, TailBatch};
+use daybook_partition::{AbortedTransaction, Tail, TailBatch};
 use daybook_record::{BatchError, STAMP_BYTES};
 use daybook_segment::FileSlice;
 use daybook_types::{FaultKind, Offset, PartitionId, TimestampMs};
@@ -21,8 +23,20 @@ pub struct Fetched {
     pub start_offset: Offset,
     /// High watermark.
     pub end_offset: Offset,
+    /// Last stable offset.
+    pub stable_offset: Offset,
     /// The offset after the last batch here; the asked one if there is none.
     pub next_offset: Offset,
+}
+
+/// Which records a reader is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// All.
+    #[default]
+    Uncommitted,
+    /// Those before the last stable offset; of them it leaves out what `Reader::aborted` lists.
+    Committed,
 }
 
 #[derive(Debug)]
@@ -73,6 +87,23 @@ impl Reader {
         bytes_max: usize,
         at_least_one: bool,
     ) -> Result<Fetched, ReadError> {
+        self.read_isolated(id, from, bytes_max, at_least_one, Isolation::Uncommitted)
+    }
+
+    /// Transactions that were aborted and have records or a marker in `offsets`, by the order of their markers.
+    pub fn aborted(&self, id: PartitionId, offsets: Range<Offset>) -> Vec<AbortedTransaction> {
+        self.posted.log(id).map(|log| log.aborted(offsets)).unwrap_or_default()
+    }
+
+    /// [`Self::read`] for a reader of some isolation. Nothing is an answer: at the end, or where what follows isn't stable.
+    pub fn read_isolated(
+        &self,
+        id: PartitionId,
+        from: Offset,
+        bytes_max: usize,
+        at_least_one: bool,
+        isolation: Isolation,
+    ) -> Result<Fetched, ReadError> {
         let log = self.posted.log(id).ok_or(ReadError::UnknownPartition { partition: id })?;
         loop {
             let looked = log.look(|tail| {
@@ -80,17 +111,24 @@ impl Reader {
                 if from < start || from > end {
                     return Err(ReadError::OffsetOutOfRange { asked: from, start, end });
                 }
-                let fetched = Fetched { start_offset: start, end_offset: end, next_offset: from, ..Fetched::default() };
-                let hot = from >= tail.memory_start;
-                let batches = if hot { pick(tail, from, bytes_max, at_least_one) } else { Vec::new() };
-                Ok((fetched, hot, batches))
+                let fetched = Fetched {
+                    start_offset: start,
+                    end_offset: end,
+                    stable_offset: tail.stable,
+                    next_offset: from,
+                    ..Fetched::default()
+                };
+                let until = until(tail, isolation);
+                let hot = from >= tail.memory_start || from >= until;
+                let batches = if hot { pick(tail, from, until, bytes_max, at_least_one) } else { Vec::new() };
+                Ok((fetched, until, hot, batches))
             });
-            let (mut fetched, hot, batches) = looked?;
+            let (mut fetched, until, hot, batches) = looked?;
             if hot {
                 fetched.add_memory(&batches);
                 return Ok(fetched);
             }
-            if let Some(slice) = self.read_files(id, from, bytes_max)? {
+            if let Some(slice) = self.read_files(id, from, until, bytes_max)? {
                 if slice.bytes <= bytes_max || at_least_one {
                     fetched.bytes = slice.bytes;
                     fetched.next_offset = slice.next_offset;
@@ -103,7 +141,7 @@ impl Reader {
             if memory_start <= from {
                 continue;
             }
-            let batches = log.look(|tail| pick(tail, memory_start, bytes_max, at_least_one));
+            let batches = log.look(|tail| pick(tail, memory_start, until, bytes_max, at_least_one));
             fetched.add_memory(&batches);
             return Ok(fetched);
         }
@@ -156,9 +194,15 @@ impl Reader {
         Ok(in_memory.filter(is_later).or(in_files))
     }
 
-    fn read_files(&self, id: PartitionId, from: Offset, bytes_max: usize) -> Result<Option<FileSlice>, ReadError> {
+    fn read_files(
+        &self,
+        id: PartitionId,
+        from: Offset,
+        until: Offset,
+        bytes_max: usize,
+    ) -> Result<Option<FileSlice>, ReadError> {
         match self.files.get(id) {
-            Some(files) => Ok(files.read(from, bytes_max)?),
+            Some(files) => Ok(files.read_below(from, until, bytes_max)?),
             None => Ok(None),
         }
     }
@@ -203,12 +247,20 @@ impl Fetched {
     }
 }
 
-fn pick(tail: &Tail, from: Offset, bytes_max: usize, at_least_one: bool) -> Vec<TailBatch> {
+/// Where the batches end that a reader may have.
+fn until(tail: &Tail, isolation: Isolation) -> Offset {
+    match isolation {
+        Isolation::Uncommitted => Offset(i64::MAX),
+        Isolation::Committed => tail.stable,
+    }
+}
+
+fn pick(tail: &Tail, from: Offset, until: Offset, bytes_max: usize, at_least_one: bool) -> Vec<TailBatch> {
     let mut room = bytes_max;
     let mut picked = Vec::new();
     for batch in tail.batches.range(tail.batch_at(from)..) {
         let is_due_anyway = at_least_one && picked.is_empty();
-        if batch.bytes.len() > room && !is_due_anyway {
+        if batch.base_offset >= until || batch.bytes.len() > room && !is_due_anyway {
             break;
         }
         room = room.saturating_sub(batch.bytes.len());

@@ -34,6 +34,15 @@ impl Transactions {
         self.by_id.iter()
     }
 
+    /// Those after `after`, by name; all if `None`.
+    pub fn after(
+        &self,
+        after: Option<&TransactionalId>,
+    ) -> impl Iterator<Item = (&TransactionalId, &Transactional)> + use<'_> {
+        let from = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.clone()));
+        self.by_id.range((from, Bound::Unbounded))
+    }
+
     /// Whether a partition of the topic is part of an open transaction.
     pub fn involves_topic(&self, topic: TopicId) -> bool {
         let involves = |id: &TransactionalId| {
@@ -70,11 +79,10 @@ impl Transactions {
         after: Option<&TransactionalId>,
         count_max: usize,
     ) -> (Vec<SweepTransaction>, Option<TransactionalId>) {
-        let from = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.clone()));
         let mut looked_to = None;
         let mut looked = 0;
         let mut found = Vec::new();
-        for (id, transactional) in self.by_id.range((from, Bound::Unbounded)) {
+        for (id, transactional) in self.after(after) {
             if looked == count_max {
                 return (found, looked_to);
             }

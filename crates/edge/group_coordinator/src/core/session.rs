@@ -38,6 +38,17 @@ impl Group {
         }
     }
 
+    /// Whether the claimant may commit offsets in a transaction. Who names no generation may: producers before KIP-447 know of no
+    /// group. A rebalance that isn't complete is no hindrance, as long as the generation is the present one.
+    pub fn check_transactional_commit(&mut self, claim: &MemberClaim, now: MonotonicMs) -> Result<(), GroupError> {
+        if claim.names_nobody() {
+            return Ok(());
+        }
+        self.check_claim(claim)?;
+        self.touch(&claim.member, now);
+        Ok(())
+    }
+
     /// One outcome for each leaver, in order; at most one rebalance for all.
     pub fn leave(&mut self, leavers: &[Leaver], now: MonotonicMs) -> (Vec<Left>, Vec<Effect>) {
         let members_before = self.roster.len();

@@ -10,14 +10,12 @@ use crate::wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use crate::wire::{ApiKey, text};
 
 /// Kafka's features at the level that is in force here; they can't be changed.
-const FEATURES: &[(&str, i16)] = &[("group.version", 1), ("share.version", 1)];
+const FEATURES: &[(&str, i16)] = &[("group.version", 1), ("share.version", 1), ("transaction.version", 2)];
 
 /// From this version on clients name their software (KIP-511).
 const SOFTWARE_FROM: i16 = 3;
-
 /// From this version on clients can read of a feature that its first level is 0 (KIP-1022).
 const LEVEL_0_FROM: i16 = 4;
-
 /// Features of one node never change while it runs.
 const FEATURES_EPOCH: i64 = 0;
 

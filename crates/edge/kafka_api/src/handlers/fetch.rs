@@ -15,6 +15,7 @@ use crate::busy::{Handled, busy};
 use crate::fetch_session::{Ask, Fetching, Found, Wanted};
 use crate::handlers::fetch::encode::{Told, encode, encode_error, encode_throttled};
 use crate::handlers::fetch::gather::{Gathered, Limits, Target, gather, targets};
+use crate::isolation;
 use crate::quota::Measure;
 use crate::topic_ref::{PartitionRef, TopicRef};
 use crate::wire::messages::FetchRequest;
@@ -24,9 +25,6 @@ use crate::wire::{StrBytes, text};
 const BY_ID_FROM: i16 = 13;
 /// More than any topic's name has.
 const NAME_BYTES_MAX: usize = 256;
-/// Isolation level in which aborted transactions are listed. There are none yet, so the list is empty.
-const READ_COMMITTED: i8 = 1;
-
 pub(super) async fn answer(
     broker: &SharedBroker,
     caller: &Caller,
@@ -41,11 +39,11 @@ pub(super) async fn answer(
             .min(broker.options.fetch_bytes_max)
             .min(window_max.unwrap_or(usize::MAX)),
         leader_epoch: broker.reader.leader_epoch(),
+        isolation: isolation::of(request.isolation_level),
     };
     let bytes_min = usize::try_from(request.min_bytes).unwrap_or(0).min(limits.bytes_max);
     let wait_max =
         Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)).min(broker.options.fetch_wait_max);
-    let with_aborted_list = request.isolation_level == READ_COMMITTED;
     let fetching = match broker.fetch_sessions.begin(ask(version, request), broker.monotonic_ms()) {
         Ok(fetching) => fetching,
         Err(error) => return encode_error(version, correlation_id, error),
@@ -67,7 +65,7 @@ pub(super) async fn answer(
             let Fetching { partitions, .. } = &fetching;
             let told = partitions.iter().zip(gathered).zip(&reply.told).filter(|(_, told)| **told);
             let told = told.map(|((partition, gathered), _)| Told { at: &partition.0, gathered }).collect();
-            encode(broker, version, correlation_id, reply.session_id, with_aborted_list, told)
+            encode(broker, version, correlation_id, reply.session_id, told)
         }
         Err(error) => encode_error(version, correlation_id, error),
     }

@@ -7,7 +7,6 @@ use crate::wire::messages::{BrokerId, FindCoordinatorRequest, FindCoordinatorRes
 use crate::wire::{StrBytes, text};
 
 const OF_GROUP: i8 = 0;
-/// InitProducerId then says what there is to say about transactions.
 const OF_TRANSACTION: i8 = 1;
 const OF_SHARE_PARTITION: i8 = 2;
 /// From this version on several keys are asked at once (KIP-699).

@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use daybook_read::{ReadError, Reader};
-use daybook_types::{PartitionId, TimestampMs};
+use daybook_read::{Isolation, ReadError, Reader};
+use daybook_types::{Offset, PartitionId, TimestampMs};
 use tracing::error;
 
 use crate::broker::{Broker, Caller};
 use crate::error_code::{self, ErrorCode};
+use crate::isolation;
 use crate::topic_ref::TopicRef;
 use crate::wire::messages::list_offsets_request::ListOffsetsPartition;
 use crate::wire::messages::list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
@@ -43,8 +44,16 @@ struct Found {
 
 const NOTHING: Found = Found { offset: -1, timestamp: -1, leader_epoch: -1 };
 
+impl Found {
+    /// Nothing, if it isn't before `end`, where the asker's records end.
+    fn before(self, end: Offset) -> Self {
+        if self.offset < end.0 { self } else { NOTHING }
+    }
+}
+
 pub(super) async fn handle(broker: &Broker, caller: &Caller, request: ListOffsetsRequest) -> ListOffsetsResponse {
     let duplicates = duplicates(&request);
+    let isolation = isolation::of(request.isolation_level);
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in request.topics {
         let mut partitions = Vec::with_capacity(topic.partitions.len());
@@ -52,7 +61,7 @@ pub(super) async fn handle(broker: &Broker, caller: &Caller, request: ListOffset
             let found = if duplicates.contains(&(topic.name.clone(), asked.partition_index)) {
                 Err(ErrorCode::InvalidRequest)
             } else {
-                answer(broker, caller.version, &topic.name, &asked).await
+                answer(broker, caller.version, isolation, &topic.name, &asked).await
             };
             partitions.push(response(caller.version, asked.partition_index, found));
         }
@@ -88,6 +97,7 @@ fn response(version: i16, index: i32, found: Result<Found, ErrorCode>) -> ListOf
 async fn answer(
     broker: &Broker,
     version: i16,
+    isolation: Isolation,
     topic: &TopicName,
     asked: &ListOffsetsPartition,
 ) -> Result<Found, ErrorCode> {
@@ -100,19 +110,23 @@ async fn answer(
     };
     error_code::check_leader_epoch(asked.current_leader_epoch, leader_epoch)?;
     let ends = broker.reader.partition(partition).ok_or(ErrorCode::UnknownTopicOrPartition)?;
-    let at_end =
-        |offset: daybook_types::Offset| Found { offset: offset.0, timestamp: -1, leader_epoch: leader_epoch.0 };
+    let end = match isolation {
+        Isolation::Uncommitted => ends.end_offset,
+        Isolation::Committed => ends.stable_offset,
+    };
+    let at_end = |offset: Offset| Found { offset: offset.0, timestamp: -1, leader_epoch: leader_epoch.0 };
     match what {
-        Asked::Latest => Ok(at_end(ends.end_offset)),
+        Asked::Latest => Ok(at_end(end)),
         Asked::Earliest => Ok(at_end(ends.start_offset)),
         Asked::LatestTiered => Ok(NOTHING),
         // Look-ups by time may have to ask the disk.
         Asked::AtOrAfter(timestamp) => {
-            look_up(broker, partition, leader_epoch.0, move |reader| reader.offset_for_timestamp(partition, timestamp))
-                .await
+            let look = move |reader: &Reader| reader.offset_for_timestamp(partition, timestamp);
+            look_up(broker, partition, leader_epoch.0, look).await.map(|found| found.before(end))
         }
         Asked::MaxTimestamp => {
-            look_up(broker, partition, leader_epoch.0, move |reader| reader.max_timestamp(partition)).await
+            let look = move |reader: &Reader| reader.max_timestamp(partition);
+            look_up(broker, partition, leader_epoch.0, look).await.map(|found| found.before(end))
         }
     }
 }
@@ -121,7 +135,7 @@ async fn look_up(
     broker: &Broker,
     partition: PartitionId,
     leader_epoch: i32,
-    how: impl FnOnce(&Reader) -> Result<Option<(daybook_types::Offset, TimestampMs)>, ReadError> + Send + 'static,
+    how: impl FnOnce(&Reader) -> Result<Option<(Offset, TimestampMs)>, ReadError> + Send + 'static,
 ) -> Result<Found, ErrorCode> {
     let reader = broker.reader.clone();
     match tokio::task::spawn_blocking(move || how(&reader)).await {

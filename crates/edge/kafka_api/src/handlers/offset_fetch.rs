@@ -1,6 +1,6 @@
 //! OffsetFetch: how far groups have come.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use daybook_catalog::Catalog;
 use daybook_command::CommittedOffset;
@@ -26,12 +26,14 @@ use crate::wire::{StrBytes, text};
 const BATCHED_FROM: i16 = 8;
 
 pub(super) async fn handle(broker: &Broker, caller: &Caller, request: OffsetFetchRequest) -> OffsetFetchResponse {
+    let require_stable = request.require_stable;
     if caller.version >= BATCHED_FROM {
         let group = |asked: OffsetFetchRequestGroup| {
             match error_of(broker, &asked) {
                 Some(error) => OffsetFetchResponseGroup::default().with_error_code(error_code::code(Some(error))),
                 None => {
-                    OffsetFetchResponseGroup::default().with_topics(topics(broker, &asked.group_id.0, asked.topics))
+                    let found = topics(broker, &asked.group_id.0, require_stable, asked.topics);
+                    OffsetFetchResponseGroup::default().with_topics(found)
                 }
             }
             .with_group_id(asked.group_id)
@@ -48,7 +50,7 @@ pub(super) async fn handle(broker: &Broker, caller: &Caller, request: OffsetFetc
         };
         topics.into_iter().map(topic).collect()
     });
-    let found = topics(broker, &request.group_id.0, asked);
+    let found = topics(broker, &request.group_id.0, require_stable, asked);
     OffsetFetchResponse::default().with_topics(found.into_iter().map(as_of_one_group).collect())
 }
 
@@ -67,9 +69,14 @@ fn error_of(broker: &Broker, asked: &OffsetFetchRequestGroup) -> Option<ErrorCod
 fn topics(
     broker: &Broker,
     group: &StrBytes,
+    require_stable: bool,
     asked: Option<Vec<OffsetFetchRequestTopics>>,
 ) -> Vec<OffsetFetchResponseTopics> {
-    let committed = broker.reader.group_offsets(&GroupId::new(group)).unwrap_or_default();
+    let group = GroupId::new(group);
+    // Looked at first: what a transaction commits between the two looks is then told as committed, never as if it weren't there.
+    let unstable = if require_stable { broker.reader.unstable_offsets(&group) } else { BTreeSet::new() };
+    let offsets = broker.reader.group_offsets(&group).unwrap_or_default();
+    let committed = Told { offsets, unstable };
     let catalog = broker.reader.catalog();
     match asked {
         Some(asked) => asked.into_iter().map(|topic| some(&catalog, &committed, topic)).collect(),
@@ -77,22 +84,40 @@ fn topics(
     }
 }
 
-fn some(catalog: &Catalog, committed: &GroupOffsets, asked: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics {
+/// What there is to tell of a group.
+struct Told {
+    offsets: GroupOffsets,
+    /// Where an open transaction may change it, for whoever asks for stable ones.
+    unstable: BTreeSet<PartitionId>,
+}
+
+impl Told {
+    fn partition(&self, index: i32, id: Option<PartitionId>) -> OffsetFetchResponsePartitions {
+        match id {
+            Some(id) if self.unstable.contains(&id) => {
+                partition(index, None).with_error_code(error_code::code(Some(ErrorCode::UnstableOffsetCommit)))
+            }
+            _ => partition(index, id.and_then(|id| self.offsets.offsets.get(&id))),
+        }
+    }
+}
+
+fn some(catalog: &Catalog, committed: &Told, asked: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics {
     let topic = TopicRef::Name(asked.name.0.clone()).find(catalog).ok();
     let of = |index: &i32| {
         let id = topic.and_then(|topic| topic.partition(*index));
-        partition(*index, id.and_then(|id| committed.offsets.get(&id)))
+        committed.partition(*index, id)
     };
     let partitions = asked.partition_indexes.iter().map(of).collect();
     OffsetFetchResponseTopics::default().with_name(asked.name).with_partitions(partitions)
 }
 
-fn all(catalog: &Catalog, committed: &GroupOffsets) -> Vec<OffsetFetchResponseTopics> {
+fn all(catalog: &Catalog, committed: &Told) -> Vec<OffsetFetchResponseTopics> {
     let mut by_topic: BTreeMap<&str, Vec<OffsetFetchResponsePartitions>> = BTreeMap::new();
-    for (PartitionId { topic, index }, offset) in &committed.offsets {
+    for id in committed.offsets.offsets.keys() {
         // Offsets of a topic that was deleted go with it.
-        if let Some(topic) = catalog.topic_by_id(*topic) {
-            by_topic.entry(topic.name.as_str()).or_default().push(partition(index.0, Some(offset)));
+        if let Some(topic) = catalog.topic_by_id(id.topic) {
+            by_topic.entry(topic.name.as_str()).or_default().push(committed.partition(id.index.0, Some(*id)));
         }
     }
     let topic = |(name, partitions)| {

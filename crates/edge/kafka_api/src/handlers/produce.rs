@@ -5,9 +5,11 @@
 
 mod check;
 
-use bytes::Bytes;
-use daybook_command::{AppendBatch, AppendRefusal, Appended, Applied, Command, Outcome, Pending, ProposeError};
-use daybook_types::PartitionId;
+use daybook_command::{
+    AppendBatch, AppendRefusal, AppendToTransaction, Appended, Applied, Command, Outcome, Pending, ProposeError,
+    TransactionRefusal,
+};
+use daybook_types::TransactionalId;
 use uuid::Uuid;
 
 use crate::answer::Answer;
@@ -28,6 +30,10 @@ use crate::wire::{self, text};
 const BY_ID_FROM: i16 = 13;
 /// From this version on errors come with a text, and with the records at fault (KIP-467).
 const RECORD_ERRORS_FROM: i16 = 8;
+/// From this version on a batch adds its partition to the transaction (KIP-890).
+const JOINS_FROM: i16 = 12;
+/// From this version on TRANSACTION_ABORTABLE is known; before it INVALID_TXN_STATE says as much.
+const ABORTABLE_FROM: i16 = 11;
 
 /// A request that was handed to the log, and the form of its answer.
 pub(crate) struct Waiting {
@@ -67,6 +73,8 @@ pub(crate) fn begin(broker: &Broker, caller: &Caller, request: ProduceRequest) -
     let catalog = broker.reader.catalog();
     let acks_refusal = (!matches!(request.acks, -1..=1)).then_some(ErrorCode::InvalidRequiredAcks);
     let now = now();
+    let transactional_id = request.transactional_id.as_ref().map(|id| TransactionalId::new(&id.0));
+    let joins = caller.version >= JOINS_FROM;
     let mut commands = Vec::new();
     let mut topics = Vec::with_capacity(request.topic_data.len());
     for asked in request.topic_data {
@@ -88,10 +96,21 @@ pub(crate) fn begin(broker: &Broker, caller: &Caller, request: ProduceRequest) -
                 }
             };
             let refusal = match checked {
-                Ok((partition, batch)) => {
-                    commands.push(append(partition, batch));
+                Ok((partition, (batch, false))) => {
+                    commands.push(Command::AppendBatch(AppendBatch { partition, batch }));
                     None
                 }
+                Ok((partition, (batch, true))) => match transactional_id.clone() {
+                    Some(transactional_id) => {
+                        let append = AppendToTransaction { transactional_id, partition, joins, batch };
+                        commands.push(Command::AppendToTransaction(append));
+                        None
+                    }
+                    None => {
+                        let refusal = TransactionRefusal::NoTransactionalId;
+                        Some(Refusal::new(error_code::of_transaction(&refusal), refusal.to_string()))
+                    }
+                },
                 Err(refusal) => Some(refusal),
             };
             partitions.push(Slot { index: data.index, refusal });
@@ -99,10 +118,6 @@ pub(crate) fn begin(broker: &Broker, caller: &Caller, request: ProduceRequest) -
         topics.push(TopicSlots { name: asked.name, id: asked.topic_id, partitions });
     }
     (commands, Waiting { acks: request.acks, topics, proposal: Proposal::None })
-}
-
-fn append(partition: PartitionId, batch: Bytes) -> Command {
-    Command::AppendBatch(AppendBatch { partition, batch })
 }
 
 impl Waiting {
@@ -137,7 +152,7 @@ pub(crate) fn answer(head: &Head, produced: Produced, throttle_ms: u32) -> Resul
         for slot in topic.partitions {
             let result = match (slot.refusal, &mut outcomes) {
                 (Some(refusal), _) => Err(refusal),
-                (None, Ok(outcomes)) => appended(outcomes.next()),
+                (None, Ok(outcomes)) => appended(version, outcomes.next()),
                 (None, Err(error)) => Err(Refusal::new(error_code::of_propose(error), error.to_string())),
             };
             if let Err(refusal) = &result {
@@ -160,14 +175,18 @@ pub(crate) fn answer(head: &Head, produced: Produced, throttle_ms: u32) -> Resul
     }
 }
 
-fn appended(outcome: Option<Outcome>) -> Result<Appended, Refusal> {
+fn appended(version: i16, outcome: Option<Outcome>) -> Result<Appended, Refusal> {
     match outcome {
-        Some(Outcome::AppendBatch(result)) => result.map_err(|refusal| {
+        Some(Outcome::AppendBatch(result) | Outcome::AppendToTransaction(result)) => result.map_err(|refusal| {
             let record = match &refusal {
                 AppendRefusal::WrongVersion { record, .. } => Some(*record),
                 _ => None,
             };
-            Refusal { error: error_code::of_append(&refusal), message: Some(refusal.to_string()), record }
+            let error = match error_code::of_append(&refusal) {
+                ErrorCode::TransactionAbortable if version < ABORTABLE_FROM => ErrorCode::InvalidTxnState,
+                error => error,
+            };
+            Refusal { error, message: Some(refusal.to_string()), record }
         }),
         // One outcome of its kind a command is the door's promise; were it broken, nobody could say what happened.
         _ => Err(ErrorCode::UnknownServerError.into()),

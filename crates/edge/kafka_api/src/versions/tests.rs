@@ -55,6 +55,14 @@ fn library_versions(api: ApiKey) -> (i16, i16) {
         ApiKey::PushTelemetry => of::<messages::PushTelemetryRequest>(),
         ApiKey::ListConfigResources => of::<messages::ListConfigResourcesRequest>(),
         ApiKey::DescribeTopicPartitions => of::<messages::DescribeTopicPartitionsRequest>(),
+        ApiKey::AddPartitionsToTxn => of::<messages::AddPartitionsToTxnRequest>(),
+        ApiKey::AddOffsetsToTxn => of::<messages::AddOffsetsToTxnRequest>(),
+        ApiKey::EndTxn => of::<messages::EndTxnRequest>(),
+        ApiKey::WriteTxnMarkers => of::<messages::WriteTxnMarkersRequest>(),
+        ApiKey::TxnOffsetCommit => of::<messages::TxnOffsetCommitRequest>(),
+        ApiKey::DescribeProducers => of::<messages::DescribeProducersRequest>(),
+        ApiKey::DescribeTransactions => of::<messages::DescribeTransactionsRequest>(),
+        ApiKey::ListTransactions => of::<messages::ListTransactionsRequest>(),
         other => panic!("{other:?} is in the table and not here"),
     }
 }

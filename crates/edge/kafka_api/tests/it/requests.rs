@@ -111,6 +111,34 @@ pub fn body(api: ApiKey, version: i16) -> Bytes {
         ApiKey::PushTelemetry => encode(version, &administration::push_telemetry(version)),
         ApiKey::ListConfigResources => encode(version, &administration::list_config_resources(version)),
         ApiKey::DescribeTopicPartitions => encode(version, &administration::describe_topic_partitions(version)),
+        ApiKey::AddPartitionsToTxn => encode(version, &add_partitions_to_txn(version)),
+        ApiKey::AddOffsetsToTxn => {
+            let request = AddOffsetsToTxnRequest::default().with_transactional_id(transactional_id());
+            encode(version, &request.with_producer_id(ProducerId(7)).with_group_id(group()))
+        }
+        ApiKey::EndTxn => {
+            let request = EndTxnRequest::default().with_transactional_id(transactional_id());
+            encode(version, &request.with_producer_id(ProducerId(7)).with_committed(true))
+        }
+        ApiKey::WriteTxnMarkers => encode(version, &write_txn_markers()),
+        ApiKey::TxnOffsetCommit => encode(version, &txn_offset_commit(version)),
+        ApiKey::DescribeProducers => {
+            use describe_producers_request::TopicRequest;
+            let topic = TopicRequest::default().with_name(topic_name()).with_partition_indexes(vec![0, 9]);
+            encode(version, &DescribeProducersRequest::default().with_topics(vec![topic]))
+        }
+        ApiKey::DescribeTransactions => {
+            let ids = vec![transactional_id(), TransactionalId(text(""))];
+            encode(version, &DescribeTransactionsRequest::default().with_transactional_ids(ids))
+        }
+        ApiKey::ListTransactions => {
+            let request = ListTransactionsRequest::default()
+                .with_state_filters(vec![text("Ongoing"), text("Unheard of")])
+                .with_producer_id_filters(vec![ProducerId(7), ProducerId(8)]);
+            let request = if version >= 1 { request.with_duration_filter(5) } else { request };
+            let pattern = (version >= 2).then(|| text("s.*"));
+            encode(version, &if version >= 2 { request.with_transactional_id_pattern(pattern) } else { request })
+        }
         other => panic!("there is no sample of {other:?}"),
     }
 }
@@ -334,4 +362,51 @@ fn create_partitions() -> CreatePartitionsRequest {
     CreatePartitionsRequest::default()
         .with_topics(vec![topic.with_assignments(Some(vec![assignment]))])
         .with_timeout_ms(1000)
+}
+
+fn transactional_id() -> TransactionalId {
+    TransactionalId(text("sample-transactions"))
+}
+
+fn add_partitions_to_txn(version: i16) -> AddPartitionsToTxnRequest {
+    use add_partitions_to_txn_request::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
+    let topic = AddPartitionsToTxnTopic::default().with_name(topic_name()).with_partitions(vec![0, 9]);
+    if version >= 4 {
+        let transaction = AddPartitionsToTxnTransaction::default()
+            .with_transactional_id(transactional_id())
+            .with_producer_id(ProducerId(7))
+            .with_verify_only(true)
+            .with_topics(vec![topic]);
+        return AddPartitionsToTxnRequest::default().with_transactions(vec![transaction.clone(), transaction]);
+    }
+    AddPartitionsToTxnRequest::default()
+        .with_v3_and_below_transactional_id(transactional_id())
+        .with_v3_and_below_producer_id(ProducerId(7))
+        .with_v3_and_below_topics(vec![topic])
+}
+
+fn write_txn_markers() -> WriteTxnMarkersRequest {
+    use write_txn_markers_request::{WritableTxnMarker, WritableTxnMarkerTopic};
+    let topic = WritableTxnMarkerTopic::default().with_name(topic_name()).with_partition_indexes(vec![0, 9]);
+    let marker = WritableTxnMarker::default().with_producer_id(ProducerId(7)).with_topics(vec![topic]);
+    WriteTxnMarkersRequest::default().with_markers(vec![marker.clone(), marker.with_transaction_result(true)])
+}
+
+fn txn_offset_commit(version: i16) -> TxnOffsetCommitRequest {
+    use txn_offset_commit_request::{TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic};
+    let partition = |index| {
+        TxnOffsetCommitRequestPartition::default()
+            .with_partition_index(index)
+            .with_committed_offset(5)
+            .with_committed_metadata(Some(text("so far")))
+    };
+    let topic = TxnOffsetCommitRequestTopic::default()
+        .with_name(topic_name())
+        .with_partitions(vec![partition(0), partition(9)]);
+    let request = TxnOffsetCommitRequest::default()
+        .with_transactional_id(transactional_id())
+        .with_group_id(group())
+        .with_producer_id(ProducerId(7))
+        .with_topics(vec![topic]);
+    if version >= 3 { request.with_member_id(text("m")).with_group_instance_id(Some(text("i"))) } else { request }
 }

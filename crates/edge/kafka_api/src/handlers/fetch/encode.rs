@@ -22,7 +22,6 @@ pub(super) struct Told<'a> {
 
 struct Context<'a> {
     version: i16,
-    with_aborted_list: bool,
     leader: &'a Endpoint,
     leader_epoch: i32,
 }
@@ -46,11 +45,10 @@ pub(super) fn encode(
     version: i16,
     correlation_id: i32,
     session_id: i32,
-    with_aborted_list: bool,
     told: Vec<Told<'_>>,
 ) -> Answer {
     let leader = &broker.advertised;
-    let context = Context { version, with_aborted_list, leader, leader_epoch: broker.reader.leader_epoch().0 };
+    let context = Context { version, leader, leader_epoch: broker.reader.leader_epoch().0 };
     let names_leader =
         version >= 16 && told.iter().any(|told| told.gathered.error.is_some_and(error_code::asks_for_leader));
     let mut out = head(version, correlation_id, 0, None, session_id, topics(&told));
@@ -118,15 +116,20 @@ fn partition(context: &Context<'_>, out: &mut Writer, pieces: &mut Vec<AnswerPie
     out.i32(index);
     out.i16(error_code::code(gathered.error));
     out.i64(gathered.high_watermark);
-    // Without transactions everything below the high watermark is stable.
-    out.i64(gathered.high_watermark);
+    out.i64(gathered.last_stable_offset);
     if version >= 5 {
         out.i64(gathered.log_start_offset);
     }
-    if context.with_aborted_list && gathered.error.is_none() {
-        out.length(0);
-    } else {
-        out.null_list();
+    match &gathered.aborted {
+        Some(aborted) => {
+            out.length(aborted.len());
+            for transaction in aborted {
+                out.i64(transaction.producer.0);
+                out.i64(transaction.first_offset.0);
+                out.no_tags();
+            }
+        }
+        None => out.null_list(),
     }
     if version >= 11 {
         out.i32(-1); // preferred read replica: none

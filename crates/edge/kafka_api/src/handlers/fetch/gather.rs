@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use daybook_catalog::Catalog;
-use daybook_read::{Piece, ReadError, Reader};
+use daybook_read::{AbortedTransaction, Isolation, Piece, ReadError, Reader};
 use daybook_types::{LeaderEpoch, Offset, PartitionId};
 use tracing::error;
 
@@ -17,6 +17,7 @@ pub(super) struct Limits {
     /// Of records in the whole answer.
     pub bytes_max: usize,
     pub leader_epoch: LeaderEpoch,
+    pub isolation: Isolation,
 }
 
 /// A partition to read.
@@ -31,16 +32,34 @@ pub(super) struct Target {
 #[derive(Debug)]
 pub(super) struct Gathered {
     pub error: Option<ErrorCode>,
-    /// -1, as in Kafka, beside an error; so is the next.
+    /// -1, as in Kafka, beside an error; so are the next two.
     pub high_watermark: i64,
+    pub last_stable_offset: i64,
     pub log_start_offset: i64,
     pub bytes: usize,
     pub pieces: Vec<AnswerPiece>,
+    /// The offset after the last of these records.
+    next_offset: Offset,
+    /// Transactions whose records among these don't count, for whoever reads committed records only.
+    pub aborted: Option<Vec<AbortedTransaction>>,
 }
 
 impl Gathered {
     fn nothing(error: ErrorCode) -> Self {
-        Self { error: Some(error), high_watermark: -1, log_start_offset: -1, bytes: 0, pieces: Vec::new() }
+        Self { error: Some(error), ..Self::empty() }
+    }
+
+    fn empty() -> Self {
+        Self {
+            error: None,
+            high_watermark: -1,
+            last_stable_offset: -1,
+            log_start_offset: -1,
+            bytes: 0,
+            pieces: Vec::new(),
+            next_offset: Offset(0),
+            aborted: None,
+        }
     }
 
     pub fn found(&self) -> Found {
@@ -100,7 +119,17 @@ fn read_all(reader: &Reader, targets: &[Target], limits: Limits) -> Vec<Gathered
     let mut is_empty = true;
     let mut read = |target: &Target| {
         let gathered = match target.partition {
-            Ok(partition) => read(reader, partition, target, target.bytes_max.min(bytes_left), is_empty),
+            Ok(partition) => {
+                let bytes_max = target.bytes_max.min(bytes_left);
+                let mut gathered = read(reader, partition, target, limits.isolation, bytes_max, is_empty);
+                // After the reads: what they gave was decided before.
+                if limits.isolation == Isolation::Committed && gathered.error.is_none() {
+                    let offsets = target.from..gathered.next_offset;
+                    let has_records = gathered.bytes > 0;
+                    gathered.aborted = Some(if has_records { reader.aborted(partition, offsets) } else { Vec::new() });
+                }
+                gathered
+            }
             Err(error) => Gathered::nothing(error),
         };
         bytes_left = bytes_left.saturating_sub(gathered.bytes);
@@ -111,15 +140,24 @@ fn read_all(reader: &Reader, targets: &[Target], limits: Limits) -> Vec<Gathered
 }
 
 /// A read may end where file and memory meet; what follows is asked for while there is room.
-fn read(reader: &Reader, partition: PartitionId, target: &Target, bytes_max: usize, at_least_one: bool) -> Gathered {
-    let mut gathered = Gathered { error: None, high_watermark: -1, log_start_offset: -1, bytes: 0, pieces: Vec::new() };
+fn read(
+    reader: &Reader,
+    partition: PartitionId,
+    target: &Target,
+    isolation: Isolation,
+    bytes_max: usize,
+    at_least_one: bool,
+) -> Gathered {
+    let mut gathered = Gathered::empty();
     let mut from = target.from;
     loop {
         let bytes_left = bytes_max.saturating_sub(gathered.bytes);
-        match reader.read(partition, from, bytes_left, at_least_one && gathered.bytes == 0) {
+        match reader.read_isolated(partition, from, bytes_left, at_least_one && gathered.bytes == 0, isolation) {
             Ok(fetched) => {
                 gathered.high_watermark = fetched.end_offset.0;
+                gathered.last_stable_offset = fetched.stable_offset.0;
                 gathered.log_start_offset = fetched.start_offset.0;
+                gathered.next_offset = fetched.next_offset;
                 gathered.bytes += fetched.bytes;
                 gathered.pieces.extend(fetched.pieces.into_iter().map(AnswerPiece::from));
                 if fetched.bytes == 0 || fetched.next_offset >= fetched.end_offset || gathered.bytes >= bytes_max {

@@ -10,7 +10,13 @@ use crate::wire::{encode, messages};
 const VERSIONS: std::ops::RangeInclusive<i16> = 0..=9;
 
 fn caller(version: i16) -> Caller {
-    Caller { peer: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)), client_id: text("client"), connection: 1, version }
+    Caller {
+        peer: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
+        client_id: text("client"),
+        version,
+        connection: 1,
+        software: Default::default(),
+    }
 }
 
 fn request() -> JoinGroupRequest {

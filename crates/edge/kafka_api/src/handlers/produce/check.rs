@@ -36,8 +36,13 @@ impl From<ErrorCode> for Refusal {
     }
 }
 
-/// The batch to be written: as it came, unless its largest timestamp had to be corrected.
-pub(super) fn check(topic: &Topic, records: Option<Bytes>, version: i16, now: TimestampMs) -> Result<Bytes, Refusal> {
+/// The batch to be written, as it came unless its largest timestamp had to be corrected; and whether it is of a transaction.
+pub(super) fn check(
+    topic: &Topic,
+    records: Option<Bytes>,
+    version: i16,
+    now: TimestampMs,
+) -> Result<(Bytes, bool), Refusal> {
     let settings = &topic.settings;
     let (batch_bytes, batch) = only_batch(records)?;
     if batch_bytes > settings.max_message_bytes {
@@ -49,9 +54,8 @@ pub(super) fn check(topic: &Topic, records: Option<Bytes>, version: i16, now: Ti
     }
     let header =
         daybook_record::check(&batch).map_err(|fault| Refusal::new(error_code::of_batch(&fault), fault.to_string()))?;
-    if header.is_transactional() {
-        // The place of transactions, which have no coordinator yet.
-        return Err(Refusal::new(ErrorCode::TransactionalIdAuthorizationFailed, "transactions are not available"));
+    if header.is_transactional() && !header.has_producer_id() {
+        return Err(Refusal::new(ErrorCode::InvalidRecord, "a transactional batch needs a producer id"));
     }
     if header.compression() == Compression::Zstd && version < ZSTD_FROM {
         let message = format!("zstd needs produce version {ZSTD_FROM} or later");
@@ -62,7 +66,7 @@ pub(super) fn check(topic: &Topic, records: Option<Bytes>, version: i16, now: Ti
         check_events(&batch)?;
     }
     check_timestamps(settings, &header, now)?;
-    Ok(batch)
+    Ok((batch, header.is_transactional()))
 }
 
 fn only_batch(records: Option<Bytes>) -> Result<(usize, Bytes), Refusal> {
