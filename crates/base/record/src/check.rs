@@ -74,13 +74,16 @@ pub fn check(batch: &[u8]) -> Result<BatchHeader, BatchError> {
     }
 }
 
+/// Records without a key that [`CheckedRecords`] names; of a batch with more it is no use to know all.
+pub const WITHOUT_KEY_MAX: usize = 1024;
+
 /// What [`check_records`] found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedRecords {
     /// Decompressed size of all records.
     pub records_bytes: usize,
-    /// Number in its batch of the first record that has no key: a compacted topic can't take it.
-    pub first_without_key: Option<i32>,
+    /// Numbers in their batch of the first [`WITHOUT_KEY_MAX`] records that have no key: a compacted topic can't take them.
+    pub without_key: Vec<i32>,
     pub min_timestamp: TimestampMs,
     /// Where this isn't the header's, [`crate::with_max_timestamp`] corrects the batch, as Kafka's broker does.
     pub max_timestamp: TimestampMs,
@@ -99,22 +102,22 @@ pub fn check_records(batch: &[u8], bytes_max: usize) -> Result<CheckedRecords, B
 }
 
 fn walk_all(mut source: impl Source, header: &BatchHeader) -> Result<CheckedRecords, BatchError> {
-    let mut first_without_key = None;
+    let mut without_key = Vec::new();
     let mut timestamps: Option<(TimestampMs, TimestampMs)> = None;
     for index in 0..header.record_count {
         let record = walk::record(&mut source, index)?;
         if record.offset_delta != index {
             return Err(BatchError::Record { index, fault: RecordFault::OffsetDelta { delta: record.offset_delta } });
         }
-        if record.key.is_none() && first_without_key.is_none() {
-            first_without_key = Some(index);
+        if record.key.is_none() && without_key.len() < WITHOUT_KEY_MAX {
+            without_key.push(index);
         }
         let at = record_timestamp(header, record.timestamp_delta);
         timestamps = Some(timestamps.map_or((at, at), |(min, max)| (min.min(at), max.max(at))));
     }
     walk::end(&mut source, header.record_count)?;
     let (min_timestamp, max_timestamp) = timestamps.unwrap_or((TimestampMs::NONE, TimestampMs::NONE));
-    Ok(CheckedRecords { records_bytes: source.consumed(), first_without_key, min_timestamp, max_timestamp })
+    Ok(CheckedRecords { records_bytes: source.consumed(), without_key, min_timestamp, max_timestamp })
 }
 
 /// Splits a records field into its batches, without a copy. Ends after the first error; a fetch answer may end in half a batch,

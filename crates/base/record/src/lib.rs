@@ -25,7 +25,7 @@ mod walk;
 mod xerial;
 
 pub use builder::BatchBuilder;
-pub use check::{Batches, CheckedRecords, CrcCheck, batches, check, check_records, verify};
+pub use check::{Batches, CheckedRecords, CrcCheck, WITHOUT_KEY_MAX, batches, check, check_records, verify};
 pub use compression::Compression;
 pub use error::{BatchError, RecordFault};
 pub use header::{

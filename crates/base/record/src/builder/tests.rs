@@ -59,8 +59,8 @@ proptest! {
         prop_assert_eq!(&found, &expected);
 
         let checked = check_records(&batch, RECORDS_BYTES_MAX).unwrap();
-        let without_key = expected.iter().position(|record| record.key.is_none()).map(|index| index as i32);
-        prop_assert_eq!(checked.first_without_key, without_key);
+        let without_key: Vec<_> = (0..).zip(&expected).filter(|(_, record)| record.key.is_none()).map(|at| at.0).collect();
+        prop_assert_eq!(&checked.without_key, &without_key);
         prop_assert_eq!(checked.min_timestamp, expected.iter().map(|record| record.timestamp).min().unwrap());
         prop_assert_eq!(checked.max_timestamp, expected.iter().map(|record| record.timestamp).max().unwrap());
         prop_assert_eq!(check_records(&batch, checked.records_bytes).unwrap(), checked);

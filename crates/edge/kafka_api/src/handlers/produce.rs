@@ -178,15 +178,15 @@ pub(crate) fn answer(head: &Head, produced: Produced, throttle_ms: u32) -> Resul
 fn appended(version: i16, outcome: Option<Outcome>) -> Result<Appended, Refusal> {
     match outcome {
         Some(Outcome::AppendBatch(result) | Outcome::AppendToTransaction(result)) => result.map_err(|refusal| {
-            let record = match &refusal {
-                AppendRefusal::WrongVersion { record, .. } => Some(*record),
-                _ => None,
+            let records = match &refusal {
+                AppendRefusal::WrongVersion { record, .. } => vec![*record],
+                _ => Vec::new(),
             };
             let error = match error_code::of_append(&refusal) {
                 ErrorCode::TransactionAbortable if version < ABORTABLE_FROM => ErrorCode::InvalidTxnState,
                 error => error,
             };
-            Refusal { error, message: Some(refusal.to_string()), record }
+            Refusal { error, message: Some(refusal.to_string()), records }
         }),
         // One outcome of its kind a command is the door's promise; were it broken, nobody could say what happened.
         _ => Err(ErrorCode::UnknownServerError.into()),
@@ -200,7 +200,7 @@ fn partition_response(version: i16, index: i32, result: Result<Appended, Refusal
             .with_base_offset(appended.base_offset.0)
             .with_log_append_time_ms(appended.log_append_time.0)
             .with_log_start_offset(appended.start_offset.0),
-        Err(Refusal { error, message, record }) => {
+        Err(Refusal { error, message, records }) => {
             let response = response
                 .with_error_code(error_code::code(Some(error)))
                 .with_base_offset(-1)
@@ -210,12 +210,12 @@ fn partition_response(version: i16, index: i32, result: Result<Appended, Refusal
                 return response;
             }
             let message = message.map(text);
-            let record_errors = record.map(|index| {
+            let record_errors = records.into_iter().map(|index| {
                 BatchIndexAndErrorMessage::default()
                     .with_batch_index(index)
                     .with_batch_index_error_message(message.clone())
             });
-            response.with_record_errors(record_errors.into_iter().collect()).with_error_message(message)
+            response.with_record_errors(record_errors.collect()).with_error_message(message)
         }
     }
 }

@@ -177,10 +177,13 @@ async fn a_compacted_topic_takes_only_records_with_keys() {
     let mut client = node.connect().await;
     client.create_topic("t", 1, &[("cleanup.policy", "compact")]).await;
     let mut mixed = BatchBuilder::new(Compression::Zstd);
-    mixed.push(now(), Some(b"k"), Some(b"v"), &[]).push(now(), None, Some(b"v"), &[]);
+    for key in [Some(b"k"), None, Some(b"k"), None] {
+        mixed.push(now(), key.map(|key| &key[..]), Some(b"v"), &[]);
+    }
     let refused = client.produce("t", 0, mixed.build().expect("a batch")).await;
     assert_eq!(refused.error_code, INVALID_RECORD);
-    assert_eq!(refused.record_errors[0].batch_index, 1);
+    let at_fault: Vec<_> = refused.record_errors.iter().map(|record| record.batch_index).collect();
+    assert_eq!(at_fault, [1, 3]);
     let mut keyed = BatchBuilder::new(Compression::Gzip);
     keyed.push(now(), Some(b"k"), None, &[]);
     assert_eq!(client.produce("t", 0, keyed.build().expect("a batch")).await.error_code, 0);

@@ -20,19 +20,19 @@ const ZSTD_FROM: i16 = 7;
 pub(super) struct Refusal {
     pub error: ErrorCode,
     pub message: Option<String>,
-    /// Number in its batch of the record at fault.
-    pub record: Option<i32>,
+    /// Numbers in their batch of the records at fault, where it is not the batch as a whole.
+    pub records: Vec<i32>,
 }
 
 impl Refusal {
     pub fn new(error: ErrorCode, message: impl Into<String>) -> Self {
-        Self { error, message: Some(message.into()), record: None }
+        Self { error, message: Some(message.into()), records: Vec::new() }
     }
 }
 
 impl From<ErrorCode> for Refusal {
     fn from(error: ErrorCode) -> Self {
-        Self { error, message: None, record: None }
+        Self { error, message: None, records: Vec::new() }
     }
 }
 
@@ -94,11 +94,11 @@ fn look_at_records(
     if !settings.cleanup_compact && !is_max_doubtful {
         return Ok((batch, header));
     }
-    let CheckedRecords { first_without_key, max_timestamp, .. } = check_records(&batch, RECORDS_BYTES_MAX)
+    let CheckedRecords { without_key, max_timestamp, .. } = check_records(&batch, RECORDS_BYTES_MAX)
         .map_err(|fault| Refusal::new(error_code::of_batch(&fault), fault.to_string()))?;
-    if let (true, Some(record)) = (settings.cleanup_compact, first_without_key) {
+    if settings.cleanup_compact && !without_key.is_empty() {
         let message = "a compacted topic takes no record without a key".to_owned();
-        return Err(Refusal { error: ErrorCode::InvalidRecord, message: Some(message), record: Some(record) });
+        return Err(Refusal { error: ErrorCode::InvalidRecord, message: Some(message), records: without_key });
     }
     if header.max_timestamp == max_timestamp || header.timestamp_type() == TimestampType::LogAppendTime {
         return Ok((batch, header));
@@ -114,7 +114,7 @@ fn check_events(batch: &Bytes) -> Result<(), Refusal> {
         Facts::of(&record).map_err(|fault| Refusal {
             error: ErrorCode::InvalidRecord,
             message: Some(fault.to_string()),
-            record: Some(number as i32),
+            records: vec![number as i32],
         })?;
     }
     Ok(())
