@@ -8,7 +8,7 @@ import java.util.Map;
 
 /**
  * Runs the scenarios of one client in this process: {@code Main CLIENT BOOTSTRAP [SCENARIO]...}, or with {@code --list}
- * in place of the bootstrap address prints their names. Each ends in one line {@code RESULT name pass|fail seconds};
+ * in place of the bootstrap address prints their names. Each ends in one line {@code RESULT name pass|fail|skip seconds};
  * a failure's story precedes it in lines that open with a bar.
  */
 public final class Main {
@@ -34,6 +34,8 @@ public final class Main {
                 ToolScenarios.add(scenarios);
                 AdminToolScenarios.add(scenarios);
             }
+            case "streams" -> StreamsScenarios.add(scenarios);
+            case "connect" -> ConnectScenarios.add(scenarios);
             default -> throw new IllegalArgumentException("no client is called " + args[0]);
         }
         if (args[1].equals("--list")) {
@@ -58,6 +60,10 @@ public final class Main {
         Throwable failure = null;
         try (Session session = new Session(bootstrap, name)) {
             scenario.run(session);
+        } catch (Skipped reason) {
+            results.printf("RESULT %s skip %.2f %s%n", name, (System.nanoTime() - start) / 1e9, reason.getMessage());
+            results.flush();
+            return true;
         } catch (Throwable thrown) {
             failure = thrown;
         }
