@@ -33,6 +33,7 @@ public final class Main {
             case "tools" -> {
                 ToolScenarios.add(scenarios);
                 AdminToolScenarios.add(scenarios);
+                ChangeToolScenarios.add(scenarios);
             }
             case "streams" -> StreamsScenarios.add(scenarios);
             case "connect" -> ConnectScenarios.add(scenarios);

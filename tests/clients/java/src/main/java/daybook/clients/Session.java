@@ -19,6 +19,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
@@ -37,6 +38,18 @@ final class Session implements AutoCloseable {
         this.bootstrap = bootstrap;
         this.prefix = "java-" + scenario.replace('_', '-') + "-" + Long.toString(System.nanoTime(), 36);
         this.admin = Admin.create(Map.of("bootstrap.servers", bootstrap, "default.api.timeout.ms", 30_000));
+    }
+
+    /** For scenarios about what a server need not offer: without these requests they are skipped, by name. */
+    void needs(ApiKeys... apis) throws Exception {
+        try (Wire wire = new Wire(bootstrap)) {
+            var offered = wire.versions();
+            for (ApiKeys api : apis) {
+                if (!offered.containsKey(api)) {
+                    throw new Skipped("the server does not answer " + api.name);
+                }
+            }
+        }
     }
 
     String name() {

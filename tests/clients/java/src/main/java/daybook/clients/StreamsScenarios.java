@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 import org.apache.kafka.clients.producer.ProducerRecord;
-import org.apache.kafka.common.errors.TransactionalIdAuthorizationException;
+import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.streams.KafkaStreams;
 
 /** Kafka Streams with {@code exactly_once_v2}: the result is compared record by record, whatever ended in between. */
@@ -24,7 +24,7 @@ final class StreamsScenarios {
 
     /** The application is killed inside a transaction; its successor must go on as if nothing had been. */
     private static void wordCount(Session session) throws Exception {
-        needTransactions(session);
+        session.needs(ApiKeys.END_TXN, ApiKeys.TXN_OFFSET_COMMIT);
         String lines = session.topic(3);
         String counts = session.topic(3);
         Path directory = directory(session);
@@ -92,7 +92,7 @@ final class StreamsScenarios {
 
     /** The server ends without warning while orders flow; then the application is closed and comes back without its files. */
     private static void join(Session session) throws Exception {
-        needTransactions(session);
+        session.needs(ApiKeys.END_TXN, ApiKeys.TXN_OFFSET_COMMIT);
         String orders = session.topic(2);
         String payments = session.topic(2);
         String customers = session.topic(2);
@@ -164,14 +164,6 @@ final class StreamsScenarios {
     private static List<String> results(Session session, String joined) {
         return session.readAll(joined, COMMITTED).stream()
                 .map(record -> Session.text(record.key()) + ": " + Session.text(record.value())).sorted().toList();
-    }
-
-    private static void needTransactions(Session session) throws Skipped {
-        try {
-            session.producer("transactional.id", session.name()).initTransactions();
-        } catch (TransactionalIdAuthorizationException refused) {
-            throw new Skipped("the server does not offer transactions");
-        }
     }
 
     /** A directory of the application's state, removed at the end. */

@@ -13,7 +13,7 @@ import org.apache.kafka.common.errors.UnsupportedVersionException;
 
 /** Kafka's command line tools, with the answers they print. */
 final class ToolScenarios {
-    private static final String GROUPS = "consumer.group.ConsumerGroupCommand";
+    static final String GROUPS = "consumer.group.ConsumerGroupCommand";
     private static final String CONSOLE_CONSUMER = "consumer.ConsoleConsumer";
 
     static void add(Map<String, Main.Scenario> scenarios) {
@@ -294,11 +294,11 @@ final class ToolScenarios {
     }
 
     /** The line that speaks of this group. */
-    private static String row(String table, String group) {
+    static String row(String table, String group) {
         return table.lines().filter(line -> line.startsWith(group)).findFirst().orElse("(no row for " + group + " in " + table + ")");
     }
 
-    private static String tool(Session session, String tool, String... args) throws Exception {
+    static String tool(Session session, String tool, String... args) throws Exception {
         return Tool.ok("", tool, args(session, args));
     }
 
@@ -306,11 +306,11 @@ final class ToolScenarios {
         return Tool.ok(input, tool, args(session, args));
     }
 
-    private static String[] args(Session session, String... args) {
+    static String[] args(Session session, String... args) {
         return plus(args, "--bootstrap-server", session.bootstrap);
     }
 
-    private static String[] plus(String[] args, String... more) {
+    static String[] plus(String[] args, String... more) {
         var all = new ArrayList<>(List.of(args));
         all.addAll(List.of(more));
         return all.toArray(String[]::new);
