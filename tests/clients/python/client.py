@@ -13,12 +13,14 @@ CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 # The protocol's error codes that scenarios provoke.
 ERRORS = {
+    1: "OFFSET_OUT_OF_RANGE",
     3: "UNKNOWN_TOPIC_OR_PARTITION",
     10: "MESSAGE_TOO_LARGE",
     17: "INVALID_TOPIC_EXCEPTION",
     36: "TOPIC_ALREADY_EXISTS",
     37: "INVALID_PARTITIONS",
     38: "INVALID_REPLICATION_FACTOR",
+    44: "POLICY_VIOLATION",
     40: "INVALID_CONFIG",
     68: "NON_EMPTY_GROUP",
 }
@@ -125,6 +127,10 @@ class Client:
         raise NotImplementedError
 
     def delete(self, *topics):
+        raise NotImplementedError
+
+    def delete_records(self, topic, partition, offset) -> int:
+        """Deletes what lies before the offset; returns where the partition begins then."""
         raise NotImplementedError
 
     def topics(self) -> set:

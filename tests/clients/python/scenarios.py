@@ -615,3 +615,23 @@ def group_admin(client):
     client.delete_group(group)
     that(group not in client.groups(), "not listed after deletion")
     equal({}, client.committed(group, topic), "positions after deletion")
+
+
+@scenario
+def deleted_records(client):
+    topic = client.topic()
+    client.fill(topic, 0, 10)
+    equal(4, client.delete_records(topic, 0, 4), "start after the first deletion")
+    equal(4, client.delete_records(topic, 0, 2), "a start doesn't go back")
+    fails(client, "OFFSET_OUT_OF_RANGE", "delete past the end", lambda: client.delete_records(topic, 0, 11))
+    compacted = client.topic(cleanup_policy="compact")
+    fails(client, "POLICY_VIOLATION", "delete from a compacted topic", lambda: client.delete_records(compacted, 0, 0))
+    place = (topic, 0)
+    reader = client.reader(reset="earliest")
+    reader.assign([place], {place: 1})
+    equal({place: (4, 10)}, reader.ends([place]), "first and next offset")
+    equal([b"%d" % i for i in range(4, 10)], values(reader.poll(6)), "records of a consumer whose offset is gone")
+    reader.close()
+    equal(10, client.delete_records(topic, 0, -1), "start after all was deleted")
+    client.send([Record(topic, b"new", partition=0)])
+    equal([(10, b"new")], [(record.offset, record.value) for record in client.read_all(topic)], "what came afterwards")

@@ -42,6 +42,7 @@ class AioKafka(client.Client):
     refuses_empty_records = True
     describing_creates = True
     lacks = {
+        "deleted_records": "confluent-kafka and librdkafka stand for all here",
         "auto_create_off": "has no such setting",
         "group_cooperative": "has no cooperative assignor",
         "group_admin": "cannot reset or delete groups",

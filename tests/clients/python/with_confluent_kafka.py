@@ -35,6 +35,10 @@ class Confluent(client.Client):
         for future in self.admin.delete_topics(list(topics)).values():
             future.result()
 
+    def delete_records(self, topic, partition, offset):
+        asked = TopicPartition(topic, partition, offset)
+        return self.admin.delete_records([asked])[asked].result().low_watermark
+
     def topics(self):
         return set(self.admin.list_topics(timeout=10).topics)
 

@@ -32,8 +32,10 @@ class KafkaPython(client.Client):
     many = 50
     refuses_empty_records = True
     refuses_null_headers = True
-    lacks = {"auto_create_off": "its setting does not reach the request in 3.0"} | dict.fromkeys(
-        client.CONSUMER_PROTOCOL, "it does not speak KIP-848")
+    lacks = {
+        "deleted_records": "confluent-kafka and librdkafka stand for all here",
+        "auto_create_off": "its setting does not reach the request in 3.0",
+    } | dict.fromkeys(client.CONSUMER_PROTOCOL, "it does not speak KIP-848")
     def __init__(self, bootstrap, name):
         super().__init__(bootstrap, name)
         self.admin = self.keep(KafkaAdminClient(bootstrap_servers=bootstrap))

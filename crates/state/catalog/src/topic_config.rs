@@ -155,8 +155,8 @@ definitions! {
         "Level for zstd where the broker compresses; batches are kept as the producer compressed them.";
     "daybook.streams" = "false", Boolean, Accepts::Boolean, "daybook.streams", true,
         "Whether every key is a stream with an index: readable by itself, appended to on conditions.";
-    "delete.retention.ms" = "86400000", Long, Accepts::Whole(0, i64::MAX), "log.cleaner.delete.retention.ms", false,
-        "How long a compacted topic keeps a tombstone, so that readers see the deletion.";
+    "delete.retention.ms" = "86400000", Long, Accepts::Whole(0, i64::MAX), "log.cleaner.delete.retention.ms", true,
+        "How long a compacted topic keeps a tombstone after a compaction has met it, so that readers see the deletion.";
     "file.delete.delay.ms" = "60000", Long, Accepts::Whole(0, i64::MAX), "log.segment.delete.delay.ms", false,
         "Wait before a file is removed; here a file goes as soon as no reader holds it.";
     "flush.messages" = "9223372036854775807", Long, Accepts::Whole(1, i64::MAX), "log.flush.interval.messages", false,
@@ -173,7 +173,7 @@ definitions! {
         "Bytes kept on the node when segments are also in remote storage.";
     "local.retention.ms" = "-2", Long, Accepts::Whole(-2, i64::MAX), "log.local.retention.ms", false,
         "Time kept on the node when segments are also in remote storage.";
-    "max.compaction.lag.ms" = "9223372036854775807", Long, Accepts::Whole(1, i64::MAX), "log.cleaner.max.compaction.lag.ms", false,
+    "max.compaction.lag.ms" = "9223372036854775807", Long, Accepts::Whole(1, i64::MAX), "log.cleaner.max.compaction.lag.ms", true,
         "Longest time a record may stay out of compaction.";
     "max.message.bytes" = "1048588", Int, Accepts::Whole(0, INT_MAX), "message.max.bytes", true,
         "Largest record batch accepted, in bytes, compressed as it is.";
@@ -183,9 +183,9 @@ definitions! {
         "How far a producer's timestamp may lie before the log's clock.";
     "message.timestamp.type" = "CreateTime", String, Accepts::OneOf(&["CreateTime", "LogAppendTime"]), "log.message.timestamp.type", true,
         "Whether a record's timestamp is the producer's or the log's.";
-    "min.cleanable.dirty.ratio" = "0.5", Double, Accepts::Fraction(0.0, 1.0), "log.cleaner.min.cleanable.ratio", false,
+    "min.cleanable.dirty.ratio" = "0.5", Double, Accepts::Fraction(0.0, 1.0), "log.cleaner.min.cleanable.ratio", true,
         "Part of a compacted topic that must be new before it is compacted again.";
-    "min.compaction.lag.ms" = "0", Long, Accepts::Whole(0, i64::MAX), "log.cleaner.min.compaction.lag.ms", false,
+    "min.compaction.lag.ms" = "0", Long, Accepts::Whole(0, i64::MAX), "log.cleaner.min.compaction.lag.ms", true,
         "Shortest time a record stays out of compaction.";
     "min.insync.replicas" = "1", Int, Accepts::Whole(1, INT_MAX), "min.insync.replicas", false,
         "Members that must have a write; here a quorum of the shard always has it.";
@@ -197,17 +197,17 @@ definitions! {
         "Whether remote data goes when remote storage is switched off.";
     "remote.storage.enable" = "false", Boolean, Accepts::OneOf(&["false"]), "remote.log.storage.system.enable", false,
         "Whether cold segments move to remote storage; not available yet.";
-    "retention.bytes" = "-1", Long, Accepts::Whole(i64::MIN, i64::MAX), "log.retention.bytes", false,
-        "Bytes a partition keeps before its oldest segments go; -1 for no limit.";
-    "retention.ms" = "604800000", Long, Accepts::Whole(-1, i64::MAX), "log.retention.ms", false,
-        "Time a partition keeps records before its oldest segments go; -1 for no limit.";
+    "retention.bytes" = "-1", Long, Accepts::Whole(i64::MIN, i64::MAX), "log.retention.bytes", true,
+        "Bytes a partition keeps before its oldest segments go; -1 for no limit. An event topic has the limit only if it is set for it.";
+    "retention.ms" = "604800000", Long, Accepts::Whole(-1, i64::MAX), "log.retention.ms", true,
+        "Time a partition keeps records before its oldest segments go; -1 for no limit. An event topic has the limit only if it is set for it.";
     "segment.bytes" = "1073741824", Int, Accepts::Whole(1_048_576, INT_MAX), "log.segment.bytes", true,
         "Size at which a partition begins a new segment file.";
     "segment.index.bytes" = "10485760", Int, Accepts::Whole(4, INT_MAX), "log.index.size.max.bytes", false,
         "Largest index of a segment; here an index grows as it must.";
     "segment.jitter.ms" = "0", Long, Accepts::Whole(0, i64::MAX), "log.roll.jitter.ms", false,
         "Random part of segment.ms, so that segments don't all roll at once.";
-    "segment.ms" = "604800000", Long, Accepts::Whole(1, i64::MAX), "log.roll.ms", false,
+    "segment.ms" = "604800000", Long, Accepts::Whole(1, i64::MAX), "log.roll.ms", true,
         "Age at which a partition begins a new segment file even if it is not full.";
     "unclean.leader.election.enable" = "false", Boolean, Accepts::Boolean, "unclean.leader.election.enable", false,
         "Whether a member without all acknowledged records may lead; here it never may.";

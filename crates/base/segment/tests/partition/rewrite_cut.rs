@@ -22,12 +22,13 @@ use crate::rewrite::{By, left_of};
 #[derive(Clone, Debug)]
 struct Round {
     appended: usize,
-    /// Segments at these parts of 100, each with the share of records that stays.
-    rewrites: Vec<(usize, i64)>,
+    /// Segments at these parts of 100, each with the share of records that stays, and how many become one.
+    rewrites: Vec<(usize, i64, usize)>,
 }
 
 fn round() -> impl Strategy<Value = Round> {
-    (0..30_usize, vec((0..100_usize, 1..5_i64), 0..4)).prop_map(|(appended, rewrites)| Round { appended, rewrites })
+    (0..30_usize, vec((0..100_usize, 1..5_i64, 1..4_usize), 0..4))
+        .prop_map(|(appended, rewrites)| Round { appended, rewrites })
 }
 
 /// How far the last round comes.
@@ -71,17 +72,19 @@ impl Committed {
 
     fn run(&mut self, store: &PartitionStore, files: &PartitionFiles, round: &Round, reaches: Reaches) {
         let mut after = self.batches.clone();
-        for (at, share) in &round.rewrites {
+        for (at, share, count) in &round.rewrites {
             let segments = files.segments();
-            let Some(segment) = segments.get(segments.len() * at / 100) else { continue };
-            let is_last = segments.last() == Some(segment);
+            let run: Vec<_> = segments.iter().skip(segments.len() * at / 100).take(*count).collect();
+            let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+            let is_last = segments.last() == Some(*last);
+            let bases = first.base_offset..last.base_offset.next();
             let keep = |record: &Record| (record.offset.0 * 7) % 5 < *share;
-            match files.rewrite(segment.base_offset, ROLL.index_interval_bytes, &mut By(keep)) {
+            match files.rewrite_run(bases, ROLL.index_interval_bytes, &mut By(keep)) {
                 Err(RewriteError::Busy) => {}
                 Err(error) => panic!("{error}"),
                 Ok(None) => panic!("the segment is there"),
                 Ok(Some(rewritten)) if rewritten.is_replaced => {
-                    let range = segment.base_offset.0..segment.next_offset.0;
+                    let range = first.base_offset.0..last.next_offset.0;
                     let at = after.partition_point(|batch| base_offset(batch) < range.start);
                     let end = after.partition_point(|batch| base_offset(batch) < range.end);
                     let left = left_of(&after[at..end], is_last, keep);
@@ -162,7 +165,7 @@ proptest! {
             committed.restored(&disk.power_cut(seed))?;
             return Ok(());
         }
-        committed.run(&store, &files, &Round { appended: 3, rewrites: vec![(0, 1), (50, 2)] }, Reaches::Publish);
+        committed.run(&store, &files, &Round { appended: 3, rewrites: vec![(0, 1, 1), (50, 2, 2)] }, Reaches::Publish);
         committed.restored(&disk.power_cut(seed))?;
     }
 }
@@ -177,4 +180,28 @@ fn without_room_nothing_is_begun() {
     let result = files.rewrite(Offset(0), 300, &mut By(|record: &Record| record.offset.0 > 30));
     assert!(matches!(result, Err(RewriteError::NoRoom { .. })), "{result:?}");
     assert_eq!(read_all(&files, 2_000), committed.batches);
+}
+
+#[test]
+fn how_far_it_is_compacted_is_noted_by_a_checkpoint() {
+    let disk = FaultDisk::new();
+    let mut committed = Committed::default();
+    let (store, files) = committed.restored(&disk).unwrap();
+    committed.run(&store, &files, &Round { appended: 20, rewrites: Vec::new() }, Reaches::Publish);
+    files.note_compacted(Offset(12));
+    assert!(files.has_unpublished_rewrites() && store.has_rewritten());
+    assert_eq!((files.compacted_to(), files.ends().compacted_to), (Offset(0), Offset(0)));
+    // A checkpoint that fails leaves it to the next one.
+    store.adopt_rewritten();
+    assert_eq!((files.compacted_to(), files.ends().compacted_to), (Offset(0), Offset(12)));
+    files.discard_unpublished().unwrap();
+    assert_eq!(files.ends().compacted_to, Offset(0));
+    committed.run(&store, &files, &Round { appended: 1, rewrites: Vec::new() }, Reaches::Publish);
+    assert_eq!((files.compacted_to(), committed.ends.compacted_to), (Offset(12), Offset(12)));
+    assert!(!files.has_unpublished_rewrites());
+    // It never goes back, and survives.
+    files.note_compacted(Offset(5));
+    assert!(!files.has_unpublished_rewrites());
+    let (_, files) = committed.restored(&disk.power_cut(1)).unwrap();
+    assert_eq!(files.compacted_to(), Offset(12));
 }

@@ -8,6 +8,7 @@
 
 mod auto_creation;
 mod broker;
+mod cleaning;
 mod codecs;
 mod commits;
 mod contention;

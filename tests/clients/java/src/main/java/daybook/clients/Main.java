@@ -22,6 +22,7 @@ public final class Main {
             case "java" -> {
                 VersionScenarios.add(scenarios);
                 TopicScenarios.add(scenarios);
+                CleaningScenarios.add(scenarios);
                 ProduceScenarios.add(scenarios);
                 ReadScenarios.add(scenarios);
                 GroupScenarios.add(scenarios);
