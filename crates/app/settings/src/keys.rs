@@ -140,7 +140,7 @@ settings! {
 
     /// Retention and compaction of topics.
     cleaner: CleanerSettings {
-        /// Milliseconds between two looks at which records are too old or too many.
+        /// Milliseconds between two looks at which records are too old or too many, and before the first.
         retention_interval_ms: u64 = "300000" in 100 ..= 86400000;
         /// Milliseconds between two looks at which partitions are worth compacting, if none was.
         compaction_interval_ms: u64 = "15000" in 10 ..= 86400000;

@@ -8,28 +8,28 @@
 //!
 //! A segment that is being rewritten is closed: what is appended meanwhile begins another one.
 
-use std::io::IoSlice;
+mod books;
+mod writer;
+
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use daybook_record::{BatchError, BatchHeader, Record, sift, verify};
 use daybook_types::Offset;
-use daybook_world::{DiskError, DiskFile};
+use daybook_world::DiskError;
 use thiserror::Error;
 
+use self::books::Replacement;
+pub(crate) use self::books::Rewrites;
+use self::writer::Writer;
 use crate::append::SEGMENT_BYTES_MAX;
 use crate::files::Segment;
-use crate::name::{Kind, SegmentName};
+use crate::name::SegmentName;
 use crate::read::{Placed, View};
 use crate::{Damage, PartitionFiles, ReadError, SegmentEnds};
 
 /// A segment that would not shrink by so much is left as it is: writing it costs more than it brings.
 const SAVED_PERCENT_MIN: u64 = 5;
-/// Written at once.
-const WRITE_BYTES: usize = 1024 * 1024;
-/// Made durable at once, so that the log's own fsyncs don't wait behind gigabytes.
-const SYNC_BYTES: u64 = 16 * 1024 * 1024;
 /// What a rewrite leaves free on the disk at least: the log needs it to go on.
 const FREE_BYTES_MIN: u64 = 64 * 1024 * 1024;
 
@@ -87,30 +87,6 @@ pub enum RewriteError<E> {
     NoRoom { need: u64, free: u64 },
     #[error("{0}")]
     Sieve(E),
-}
-
-/// What is being rewritten in a partition, and what was.
-#[derive(Debug, Default)]
-pub(crate) struct Rewrites {
-    running: Vec<SegmentName>,
-    /// To be rewritten as soon as the checkpoint that appends to it is through; the next one doesn't append to it.
-    closing: Option<SegmentName>,
-    /// Durable, and not yet seen by readers.
-    done: Vec<Replacement>,
-    /// How far the files that readers see are compacted.
-    compacted_to: Offset,
-    /// How far they are with what is done, and whether a checkpoint has taken that in.
-    next_compacted_to: Option<(Offset, bool)>,
-}
-
-#[derive(Debug)]
-struct Replacement {
-    /// Neighbours, ascending.
-    old: Vec<SegmentEnds>,
-    /// `None`: nothing is left.
-    new: Option<SegmentEnds>,
-    /// A checkpoint has taken it in.
-    is_adopted: bool,
 }
 
 impl PartitionFiles {
@@ -316,71 +292,6 @@ impl PartitionFiles {
     }
 }
 
-impl Rewrites {
-    pub(crate) fn new(compacted_to: Offset) -> Self {
-        Self { compacted_to, ..Self::default() }
-    }
-
-    fn is_done(&self, segment: SegmentName) -> bool {
-        self.done.iter().any(|replacement| replacement.replaces(segment))
-    }
-
-    fn is_waiting(&self) -> bool {
-        !self.done.is_empty() || self.next_compacted_to.is_some()
-    }
-
-    fn mark(&mut self, is_adopted: bool) {
-        self.done.iter_mut().for_each(|replacement| replacement.is_adopted = is_adopted);
-        self.next_compacted_to.iter_mut().for_each(|next| next.1 = is_adopted);
-    }
-
-    /// What the checkpoint notes of a segment that readers see: itself, or what takes the place of it and its neighbours.
-    pub(crate) fn adopted(&self, ends: SegmentEnds) -> Option<SegmentEnds> {
-        let of = |replacement: &&Replacement| replacement.is_adopted && replacement.replaces(ends.name());
-        let Some(replacement) = self.done.iter().find(of) else { return Some(ends) };
-        replacement.new.filter(|_| replacement.begins_with(ends.name()))
-    }
-
-    /// How far the files are compacted, as the checkpoint notes it.
-    pub(crate) fn compacted_to_be_noted(&self) -> Offset {
-        self.next_compacted_to.filter(|(_, is_adopted)| *is_adopted).map_or(self.compacted_to, |(to, _)| to)
-    }
-
-    /// Puts what was taken in in the place of what it replaces, which is returned.
-    pub(crate) fn publish(&mut self, visible: &mut Vec<Segment>) -> Vec<SegmentEnds> {
-        self.compacted_to = self.compacted_to_be_noted();
-        self.next_compacted_to = self.next_compacted_to.filter(|(_, is_adopted)| !is_adopted);
-        let mut replaced = Vec::new();
-        for replacement in self.done.extract_if(.., |replacement| replacement.is_adopted) {
-            let Some(at) = visible.iter().position(|segment| replacement.begins_with(segment.ends.name())) else {
-                continue;
-            };
-            // All or none of them are there: `forget` gives up what replaces segments of which some went.
-            let end = at + replacement.old.len();
-            // This process wrote it, after checking what it read.
-            visible.splice(at..end, replacement.new.map(Segment::appended));
-            replaced.extend(replacement.old);
-        }
-        replaced
-    }
-
-    /// Forgets what replaces segments that are `gone`, and returns it.
-    pub(crate) fn forget(&mut self, gone: &[SegmentEnds]) -> Vec<SegmentEnds> {
-        let is_gone = |replacement: &mut Replacement| gone.iter().any(|ends| replacement.replaces(ends.name()));
-        self.done.extract_if(.., is_gone).filter_map(|replacement| replacement.new).collect()
-    }
-}
-
-impl Replacement {
-    fn replaces(&self, segment: SegmentName) -> bool {
-        self.old.iter().any(|ends| ends.name() == segment)
-    }
-
-    fn begins_with(&self, segment: SegmentName) -> bool {
-        self.old.first().is_some_and(|ends| ends.name() == segment)
-    }
-}
-
 fn pays(after: u64, before: u64) -> bool {
     after.saturating_mul(100) <= before.saturating_mul(100 - SAVED_PERCENT_MIN)
 }
@@ -476,118 +387,4 @@ impl<E> From<BatchError> for Stop<E> {
 
 fn damaged(view: &View<'_>, placed: Placed, fault: BatchError) -> ReadError {
     view.damaged(placed.at, placed.header.base_offset, Damage::Batch(fault))
-}
-
-/// A new generation of a segment under way.
-struct Writer<'a> {
-    files: &'a PartitionFiles,
-    generation: u32,
-    index_interval_bytes: u64,
-    /// With all batches so far; `None` before the first.
-    ends: Option<SegmentEnds>,
-    data: Option<Arc<dyn DiskFile>>,
-    /// Batches that aren't in the file yet.
-    buffer: Vec<u8>,
-    unsynced: u64,
-    entries: Vec<u8>,
-    indexed_at: u64,
-}
-
-impl<'a> Writer<'a> {
-    fn new(files: &'a PartitionFiles, old: &[SegmentEnds], index_interval_bytes: u64) -> Self {
-        Self {
-            files,
-            // Four billion rewrites of one segment don't happen.
-            generation: old.iter().map(|ends| ends.generation).max().unwrap_or_default().saturating_add(1),
-            index_interval_bytes,
-            ends: None,
-            data: None,
-            buffer: Vec::new(),
-            unsynced: 0,
-            entries: Vec::new(),
-            indexed_at: 0,
-        }
-    }
-
-    /// Writes all that is left of `view`. Returns how many records went.
-    fn run<S: Sieve>(
-        &mut self,
-        view: &View<'_>,
-        keeps_last: bool,
-        sieve: &mut S,
-    ) -> Result<u64, RewriteError<S::Error>> {
-        let mut removed = 0;
-        each_batch(view, keeps_last, sieve, |left| {
-            let (header, bytes) = match left {
-                Left::All(header, bytes) => (header, bytes),
-                Left::Nothing(records) => {
-                    removed += records;
-                    return Ok(Step::Wrote(0));
-                }
-                Left::Some(sifted) => {
-                    removed += u64::from(sifted.removed_records().unsigned_abs());
-                    let built =
-                        |fault| RewriteError::Read(view.damaged(0, view.ends.base_offset, Damage::Batch(fault)));
-                    let bytes = sifted.build().map_err(built)?;
-                    (BatchHeader::read(&bytes).map_err(built)?, bytes)
-                }
-            };
-            self.push(&header, &bytes)?;
-            Ok(Step::Wrote(bytes.len() as u64))
-        })?;
-        Ok(removed)
-    }
-
-    fn push(&mut self, header: &BatchHeader, bytes: &[u8]) -> Result<(), DiskError> {
-        let ends = match &mut self.ends {
-            Some(ends) => ends,
-            none => {
-                let name = SegmentName { base: header.base_offset, generation: self.generation };
-                // Noted first, so that it is removed should its making fail.
-                let ends = none.insert(SegmentEnds::empty(name));
-                self.data = Some(self.files.create_file(name, Kind::Data)?);
-                ends
-            }
-        };
-        if let Some(entry) = ends.add(header, self.indexed_at, self.index_interval_bytes) {
-            self.indexed_at = entry.at.into();
-            self.entries.extend(entry.to_bytes());
-        }
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> Result<(), DiskError> {
-        let (Some(ends), Some(data)) = (&self.ends, &self.data) else { return Ok(()) };
-        let at = ends.data_bytes - self.buffer.len() as u64;
-        data.write_all_at(&[IoSlice::new(&self.buffer)], at)?;
-        self.unsynced += self.buffer.len() as u64;
-        self.buffer.clear();
-        if self.unsynced >= SYNC_BYTES {
-            data.sync_data()?;
-            self.unsynced = 0;
-        }
-        Ok(())
-    }
-
-    fn finish(&self) -> Result<(), DiskError> {
-        let (Some(ends), Some(data)) = (&self.ends, &self.data) else { return Ok(()) };
-        data.sync_data()?;
-        if !self.entries.is_empty() {
-            let index = self.files.create_file(ends.name(), Kind::Index)?;
-            index.write_all_at(&[IoSlice::new(&self.entries)], 0)?;
-            index.sync_data()?;
-        }
-        self.files.shared.disk.sync_dir(&self.files.dir())
-    }
-
-    /// Takes back what was written. Should it fail, the next start does it.
-    fn remove(&self) {
-        let Some(ends) = &self.ends else { return };
-        if let Err(error) = self.files.remove_segment(ends)
-            && !self.files.is_removed()
-        {
-            tracing::warn!(partition = %self.files.id, %error, "can't remove a segment that was not written to its end yet");
-        }
-    }
 }

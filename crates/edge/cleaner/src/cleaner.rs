@@ -16,13 +16,10 @@ use tokio::runtime::Handle;
 
 use crate::error::Broken;
 
-/// A node that has just started has other things to do; Kafka waits as long.
-const FIRST_LOOK_AFTER: Duration = Duration::from_secs(30);
-
 /// When to look, and how much to take.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Between two looks at what is too old or too much. Kafka's `log.retention.check.interval.ms`.
+    /// Between two looks at what is too old or too much, and before the first. Kafka's `log.retention.check.interval.ms`.
     pub retention_interval: Duration,
     /// Between two looks at what is worth compacting, if nothing was. Kafka's `log.cleaner.backoff.ms`.
     pub compaction_interval: Duration,
@@ -121,7 +118,7 @@ impl Worker {
     }
 
     fn serve(&mut self) -> Result<(), Broken> {
-        let mut retain_at = Instant::now() + FIRST_LOOK_AFTER.min(self.options.retention_interval);
+        let mut retain_at = Instant::now() + self.options.retention_interval;
         loop {
             if Instant::now() >= retain_at {
                 self.retain()?;

@@ -114,7 +114,7 @@ impl Log {
     }
 
     /// Compacts as often as it is worth it.
-    async fn compact(&self, key_map_bytes_max: u64) -> Vec<Compacted> {
+    pub async fn compact(&self, key_map_bytes_max: u64) -> Vec<Compacted> {
         let mut worker = self.worker(key_map_bytes_max);
         tokio::task::spawn_blocking(move || {
             let mut all = Vec::new();
@@ -218,10 +218,10 @@ impl Log {
     }
 }
 
-const PLENTY: u64 = 1024 * 1024;
-const COMPACT: (&str, &str) = ("cleanup.policy", "compact");
-const EAGER: (&str, &str) = ("min.cleanable.dirty.ratio", "0.01");
-const NO_GRACE: (&str, &str) = ("delete.retention.ms", "0");
+pub const PLENTY: u64 = 1024 * 1024;
+pub const COMPACT: (&str, &str) = ("cleanup.policy", "compact");
+pub const EAGER: (&str, &str) = ("min.cleanable.dirty.ratio", "0.01");
+pub const NO_GRACE: (&str, &str) = ("delete.retention.ms", "0");
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_histories_keep_the_latest_of_each_key() {

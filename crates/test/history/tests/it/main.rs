@@ -5,6 +5,7 @@
 mod compaction;
 mod retention;
 mod scavenge;
+mod transactional_compaction;
 
 use std::ops::Range;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
-use daybook_command::{AppendBatch, Command, CreatePartitions, CreateTopic, Outcome};
+use daybook_command::{AppendBatch, Command, CreatePartitions, CreateTopic, Outcome, TrimPartition};
 use daybook_event::NewEvent;
 use daybook_event_store::{
     AllFrom, Append, Delete, DeleteKind, Direction, EventStore, Expected, Filter, FollowFrom, Followed, Recorded,
@@ -527,4 +527,37 @@ async fn the_latest_record_is_another_one_after_it_went() {
     shop.produce(partition(), None, late - 1).await;
     assert_eq!(shop.running.reader.max_timestamp(partition()).unwrap(), Some(latest(&shop)));
     shop.running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_trimmed_from_an_event_topic_is_gone_for_readers_of_streams_too() {
+    let shop = Shop::open(1, Some(4 * 1024)).await;
+    for _ in 0..10 {
+        shop.write("order-1", 2).await;
+        shop.write("order-2", 1).await;
+    }
+    shop.write("order-3", 1).await;
+    let all = shop.all(Direction::Forwards).await;
+    let trim = TrimPartition { partition: partition(), to: Some(Offset(16)) };
+    let trimmed = propose(&shop.store, Command::TrimPartition(trim)).await;
+    assert_eq!(trimmed, Outcome::TrimPartition(Ok(Offset(16))));
+    let left = || all.iter().filter(|event| event.offset >= Offset(16)).cloned().collect::<Vec<_>>();
+    let shop = shop.restart().await;
+    assert_eq!(shop.all(Direction::Forwards).await, left());
+    assert_eq!(shop.followed().await, left());
+    for stream in ["order-1", "order-2", "order-3"] {
+        let of_stream: Vec<_> = left().into_iter().filter(|event| event.stream == Some(name(stream))).collect();
+        assert_eq!(shop.stream(stream).await.unwrap(), of_stream, "{stream}");
+    }
+    // Versions and expectations go on.
+    shop.append("order-1", Expected::Exact(StreamVersion(19)), 1).await;
+    shop.append("order-3", Expected::Exact(StreamVersion(0)), 1).await;
+    // All of it gone.
+    let trim = TrimPartition { partition: partition(), to: None };
+    propose(&shop.store, Command::TrimPartition(trim)).await;
+    assert_eq!(shop.all(Direction::Forwards).await, []);
+    assert_eq!(shop.stream("order-1").await.unwrap(), []);
+    shop.append("order-1", Expected::Exact(StreamVersion(20)), 1).await;
+    assert_eq!(shop.stream("order-1").await.unwrap().len(), 1);
+    shop.restart().await.running.stop().await;
 }
