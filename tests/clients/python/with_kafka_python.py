@@ -36,6 +36,7 @@ class KafkaPython(client.Client):
         "deleted_records": "confluent-kafka and librdkafka stand for all here",
         "auto_create_off": "its setting does not reach the request in 3.0",
     } | dict.fromkeys(client.CONSUMER_PROTOCOL, "it does not speak KIP-848")
+
     def __init__(self, bootstrap, name):
         super().__init__(bootstrap, name)
         self.admin = self.keep(KafkaAdminClient(bootstrap_servers=bootstrap))

@@ -149,15 +149,27 @@ async fn an_event_topic_keeps_its_records_unless_it_has_a_limit_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn old_records_get_a_segment_of_their_own() {
-    let mut log = Log::open(1, &[DELETE, ("segment.ms", "0"), ("segment.bytes", "1000000")]).await;
-    fill(&mut log, 12).await;
-    log = log.restart().await;
-    let segments = log.running.reader.files().get(partition()).unwrap().segments();
-    assert!(segments.len() > 1, "{segments:?}");
-    for pair in segments.windows(2) {
-        assert!(pair[1].max_timestamp > log.written[&pair[0].base_offset].timestamp);
+async fn a_batch_much_later_than_a_segments_first_begins_another() {
+    let mut most = 0;
+    for seed in 1..4 {
+        let configs = [DELETE, ("segment.ms", "100"), ("segment.bytes", "1000000")];
+        let mut log = Log::open(seed, &configs).await;
+        fill(&mut log, 12).await;
+        log = log.restart().await;
+        // Batches of two.
+        let time =
+            |base: &i64| log.written.range(Offset(*base)..Offset(base + 2)).map(|(_, record)| record.timestamp.0).max();
+        let mut bases: Vec<i64> = vec![0];
+        for base in (0..24).step_by(2) {
+            if time(&base).unwrap() - time(bases.last().unwrap()).unwrap() > 100 {
+                bases.push(base);
+            }
+        }
+        let segments = log.running.reader.files().get(partition()).unwrap().segments();
+        assert_eq!(segments.iter().map(|segment| segment.base_offset.0).collect::<Vec<_>>(), bases);
+        assert_eq!(log.read(Offset(0)), log.written);
+        most = most.max(bases.len());
+        log.running.stop().await;
     }
-    assert_eq!(log.read(Offset(0)), log.written);
-    log.running.stop().await;
+    assert!(most > 1, "none of the seeds has a batch that is later");
 }
