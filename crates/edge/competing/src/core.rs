@@ -16,8 +16,8 @@
 //! - Nothing that could be delivered waits: either nothing is ready, or nobody who may have it has a free slot.
 //! - With pinning, items of one affinity are with one consumer at a time.
 //!
-//! KIP-932 in these words: *acquire* is a delivery, *acknowledge* is [`Group::settle`] with accept, retry (release), skip (reject)
-//! or renew; archived is finished; the acquisition lock is `hold_ms`; the share-partition start offset is the checkpoint.
+//! The books (`daybook_delivery`) are those of Kafka's share groups too: there *acquire* is a delivery, archived is finished, the
+//! acquisition lock is `hold_ms`, and the share-partition start offset is the checkpoint.
 
 use std::collections::BTreeSet;
 

@@ -89,7 +89,10 @@ impl Session {
     pub async fn run(mut self) -> End {
         let end = self.serve().await.unwrap_or_else(|end| end);
         self.broker.meter.in_flight_bytes.decrement(self.in_flight_bytes as f64);
-        self.broker.share.disconnected(ConnectionId(self.number));
+        // When the server stops, what members have in hand is not given back by them.
+        if !matches!(end, End::Stopping) {
+            self.broker.share.disconnected(ConnectionId(self.number));
+        }
         end
     }
 

@@ -8,4 +8,5 @@ mod manners;
 mod producing;
 mod requests;
 mod shapes;
+mod sharing;
 mod topics;

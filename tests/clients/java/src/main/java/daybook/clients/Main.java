@@ -28,6 +28,7 @@ public final class Main {
                 GroupScenarios.add(scenarios);
                 ConsumerProtocolScenarios.add(scenarios);
                 CommitScenarios.add(scenarios);
+                ShareScenarios.add(scenarios);
                 StreamScenarios.add(scenarios);
                 AdminScenarios.add(scenarios);
             }

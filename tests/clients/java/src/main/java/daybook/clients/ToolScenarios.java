@@ -32,6 +32,7 @@ final class ToolScenarios {
         scenarios.put("compatibility", ToolScenarios::compatibility);
         scenarios.put("group_admin", ToolScenarios::groupAdmin);
         scenarios.put("group_reset", ToolScenarios::groupReset);
+        scenarios.put("share_groups", ToolScenarios::shareGroups);
     }
 
     private static void cluster(Session session) throws Exception {
@@ -242,6 +243,41 @@ final class ToolScenarios {
                 "--expect-record-too-large-exception", "false", "--create-topics-supported", "true",
                 "--describe-configs-supported", "true", "--idempotent-producer-supported", "true",
                 "--describe-acls-supported", String.valueOf(acls));
+    }
+
+    private static void shareGroups(Session session) throws Exception {
+        String shareGroups = "consumer.group.ShareGroupCommand";
+        String topic = session.topic(1);
+        session.fill(topic, 0, 5);
+        String group = session.name();
+        tool(session, "ConfigCommand", "--alter", "--entity-type", "groups", "--entity-name", group,
+                "--add-config", "share.auto.offset.reset=earliest");
+        String configs = tool(session, "ConfigCommand", "--describe", "--entity-type", "groups", "--entity-name", group);
+        Check.that(configs.contains("share.auto.offset.reset=earliest"), "configs of the group: " + configs);
+        String[] consume = {"--topic", topic, "--group", group, "--timeout-ms", "20000"};
+        String got = tool(session, "consumer.ConsoleShareConsumer", plus(consume, "--max-messages", "5"));
+        Check.equal(List.of("0", "1", "2", "3", "4"), got.lines().toList(), "console share consumer");
+        session.fill(topic, 0, 2);
+        Check.that(tool(session, shareGroups, "--list").lines().anyMatch(line -> line.strip().equals(group)), "--list");
+        Check.that(row(tool(session, "GroupsCommand", "--list"), group).contains("Share"), "kafka-groups --list");
+        Check.eventually("it is empty", () ->
+                row(tool(session, shareGroups, "--describe", "--group", group, "--state"), group).contains("Empty"));
+        String offsets = tool(session, shareGroups, "--describe", "--group", group, "--offsets");
+        Check.that(Pattern.compile(group + "\\s+" + topic + "\\s+0\\s+5\\s+2").matcher(offsets).find(),
+                "start offset and lag: " + offsets);
+        String reset = tool(session, shareGroups, "--reset-offsets", "--group", group, "--topic", topic,
+                "--to-earliest", "--execute");
+        Check.that(Pattern.compile(topic + "\\s+0\\s+0").matcher(reset).find(), "reset to the beginning: " + reset);
+        String[] reject = plus(consume, "--max-messages", "7", "--reject");
+        Check.equal(7L, tool(session, "consumer.ConsoleShareConsumer", reject).lines().count(), "all anew, and rejected");
+        Check.eventually("it is empty again", () ->
+                row(tool(session, shareGroups, "--describe", "--group", group, "--state"), group).contains("Empty"));
+        offsets = tool(session, shareGroups, "--describe", "--group", group);
+        Check.that(Pattern.compile(group + "\\s+" + topic + "\\s+0\\s+7\\s+0").matcher(offsets).find(),
+                "nothing is left: " + offsets);
+        tool(session, shareGroups, "--delete-offsets", "--group", group, "--topic", topic);
+        Check.that(Tool.run("", shareGroups, args(session, "--describe", "--group", group, "--offsets")).out().lines()
+                .noneMatch(line -> line.contains(topic)), "the topic's offsets are gone");
     }
 
     private static void groupAdmin(Session session) throws Exception {
