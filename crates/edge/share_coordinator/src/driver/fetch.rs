@@ -3,10 +3,13 @@
 //! Where there is something to acquire is read first, outside of any lock, batch by batch; then it is acquired, as far as nobody
 //! else was faster. Batches of which nothing was acquired are dropped.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
+use daybook_partition::{Fate, PartitionLog};
 use daybook_read::{Piece, ReadError, Reader};
+use daybook_record::{BatchHeader, HEADER_BYTES};
 use daybook_types::{GroupId, Offset, PartitionId};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -49,6 +52,8 @@ struct Looked {
     batches: Vec<(u64, u64)>,
     pieces: Vec<(Vec<Piece>, usize)>,
     bytes: usize,
+    /// Records of aborted transactions, where only committed ones are wanted.
+    aborted: Vec<RangeInclusive<u64>>,
 }
 
 impl ShareCoordinator {
@@ -82,7 +87,11 @@ impl ShareCoordinator {
             released.borrow_and_update();
             let mut watch = inner.reader.watch(&existing);
             let is_last = Instant::now() >= deadline;
-            let fetched = inner.look_and_acquire(ask, &targets, is_last).await;
+            let (fetched, has_archived) = inner.look_and_acquire(ask, &targets, is_last).await;
+            if has_archived && fetched.is_empty() && !is_last {
+                // What lies behind the aborted records may be there already.
+                continue;
+            }
             if is_last || fetched.iter().any(|one| one.bytes > 0 || one.outcome.is_err()) {
                 return failed.into_iter().chain(fetched).collect();
             }
@@ -116,7 +125,7 @@ impl Inner {
         ask: &FetchAsk,
         targets: &[Arc<SharePartition>],
         is_last: bool,
-    ) -> Vec<Fetched> {
+    ) -> (Vec<Fetched>, bool) {
         let settings = self.group_settings(&ask.group);
         let mut looked = Vec::with_capacity(targets.len());
         let mut left = ask.bytes_max;
@@ -131,18 +140,36 @@ impl Inner {
         let bytes: usize = looked.iter().map(|(_, one)| one.as_ref().map_or(0, |looked| looked.bytes)).sum();
         let has_error = looked.iter().any(|(_, one)| one.is_err());
         if bytes < ask.bytes_min && !is_last && !has_error {
-            return Vec::new();
+            return (Vec::new(), false);
         }
+        let mut has_archived = false;
         let mut records_left = ask.records_max;
         let mut told = Vec::new();
         for (target, one) in looked {
             let fetched = match one {
+                Ok(looked) if !looked.aborted.is_empty() && self.archive(target, &looked.aborted) => {
+                    has_archived = true;
+                    self.acquire(target, looked, ask, &settings, &mut records_left)
+                }
                 Ok(looked) => self.acquire(target, looked, ask, &settings, &mut records_left),
                 Err(error) => Some(Fetched::failed(target.partition, error)),
             };
             told.extend(fetched);
         }
-        told
+        (told, has_archived)
+    }
+
+    /// Records of aborted transactions are nobody's.
+    fn archive(self: &Arc<Self>, target: &Arc<SharePartition>, aborted: &[RangeInclusive<u64>]) -> bool {
+        let before = target.with(|window| window.revision()).unwrap_or(0);
+        let has_archived = target.change(|window| {
+            aborted.iter().for_each(|range| window.archive(range.clone()));
+            window.revision() != before
+        });
+        if has_archived {
+            self.keep_later(Arc::clone(target));
+        }
+        has_archived
     }
 
     /// Reads where there is something to acquire.
@@ -158,7 +185,9 @@ impl Inner {
             return Ok(Looked::default());
         }
         let ends = self.reader.partition(target.partition).ok_or(ShareError::UnknownPartition)?;
-        let (start, end) = (number(ends.start_offset), number(ends.end_offset));
+        let log = self.reader.log(target.partition).filter(|_| settings.read_committed);
+        let end = log.as_ref().map_or(ends.end_offset, |log| log.look(|tail| tail.stable));
+        let (start, end) = (number(ends.start_offset), number(end));
         let now = self.now();
         let (spans, has_moved) = target.with(|window| {
             let has_moved = window.advance(start) | window.expire(&settings.rules, now);
@@ -172,7 +201,8 @@ impl Inner {
         let (partition, records_max) = (target.partition, ask.records_max);
         let is_hot = self.reader.is_hot(partition, Offset(i64::try_from(first.first).unwrap_or(i64::MAX)));
         let reader = self.reader.clone();
-        let read = move || read_spans(&reader, partition, &spans, end, records_max, bytes_max, at_least_one);
+        let limits = Limits { end, records_max, bytes_max, at_least_one };
+        let read = move || read_spans(&reader, partition, &spans, limits, log.as_deref());
         let looked =
             if is_hot { read() } else { tokio::task::spawn_blocking(read).await.map_err(|_| ShareError::Lost)? };
         Ok(looked?)
@@ -220,15 +250,24 @@ impl Fetched {
     }
 }
 
-fn read_spans(
-    reader: &Reader,
-    partition: PartitionId,
-    spans: &[Span],
+/// How far to read.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Exclusive: high watermark, or last stable offset.
     end: u64,
     records_max: u64,
     bytes_max: usize,
     at_least_one: bool,
+}
+
+fn read_spans(
+    reader: &Reader,
+    partition: PartitionId,
+    spans: &[Span],
+    limits: Limits,
+    committed_in: Option<&PartitionLog>,
 ) -> Result<Looked, ReadError> {
+    let Limits { end, records_max, bytes_max, at_least_one } = limits;
     let mut looked = Looked::default();
     let mut records = 0;
     // Up to where the last batch reached: a span that begins in it is read already.
@@ -246,6 +285,13 @@ fn read_spans(
             if fetched.bytes == 0 || next <= at || is_too_much {
                 return Ok(looked);
             }
+            if let Some(log) = committed_in
+                && let Some(aborted) = aborted(log, &fetched.pieces)?
+            {
+                looked.aborted.push(at..=aborted);
+                (at, read_to) = (next, next);
+                continue;
+            }
             records += span.last.map_or(next, |last| next.min(last + 1)) - at;
             looked.batches.push((at, next));
             looked.pieces.push((fetched.pieces, fetched.bytes));
@@ -254,6 +300,27 @@ fn read_spans(
         }
     }
     Ok(looked)
+}
+
+/// The last offset of a batch of an aborted transaction.
+fn aborted(log: &PartitionLog, pieces: &[Piece]) -> Result<Option<u64>, ReadError> {
+    let mut head = Vec::with_capacity(HEADER_BYTES);
+    for piece in pieces {
+        let wanted = HEADER_BYTES - head.len();
+        match piece {
+            Piece::Memory(bytes) => head.extend_from_slice(&bytes[..bytes.len().min(wanted)]),
+            Piece::File(slice) => {
+                let mut read = vec![0; wanted.min(slice.bytes)];
+                let count = slice.file.read_at(&mut read, slice.at)?;
+                head.extend_from_slice(&read[..count]);
+            }
+        }
+    }
+    let header = BatchHeader::read(&head)?;
+    let is_aborted = header.is_transactional()
+        && !header.is_control()
+        && log.fate(header.producer_id, header.base_offset) == Fate::Aborted;
+    Ok(is_aborted.then(|| number(header.last_offset())))
 }
 
 fn number(offset: Offset) -> u64 {
