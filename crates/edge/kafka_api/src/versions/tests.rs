@@ -30,6 +30,7 @@ fn library_versions(api: ApiKey) -> (i16, i16) {
         ApiKey::AlterConfigs => of::<messages::AlterConfigsRequest>(),
         ApiKey::IncrementalAlterConfigs => of::<messages::IncrementalAlterConfigsRequest>(),
         ApiKey::CreatePartitions => of::<messages::CreatePartitionsRequest>(),
+        ApiKey::DeleteRecords => of::<messages::DeleteRecordsRequest>(),
         ApiKey::DeleteGroups => of::<messages::DeleteGroupsRequest>(),
         ApiKey::DescribeCluster => of::<messages::DescribeClusterRequest>(),
         ApiKey::OffsetDelete => of::<messages::OffsetDeleteRequest>(),

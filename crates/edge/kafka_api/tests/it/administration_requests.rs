@@ -102,3 +102,10 @@ pub fn describe_topic_partitions(_version: i16) -> DescribeTopicPartitionsReques
         .with_response_partition_limit(5)
         .with_cursor(Some(cursor))
 }
+
+pub fn delete_records(_version: i16) -> DeleteRecordsRequest {
+    use delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
+    let partition = DeleteRecordsPartition::default().with_partition_index(0).with_offset(0);
+    let topic = DeleteRecordsTopic::default().with_name(topic_name()).with_partitions(vec![partition]);
+    DeleteRecordsRequest::default().with_topics(vec![topic]).with_timeout_ms(1000)
+}

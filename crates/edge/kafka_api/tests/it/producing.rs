@@ -132,6 +132,30 @@ async fn a_partition_takes_exactly_one_whole_batch() {
     assert_eq!(client.produce("t", 0, one).await.base_offset, 0);
 }
 
+/// The batch says that it has `count` records, whatever it has; its checksum is right.
+fn claiming(batch: &Bytes, count: i32) -> Bytes {
+    let mut claiming = BytesMut::from(&batch[..]);
+    claiming[23..27].copy_from_slice(&(count - 1).to_be_bytes());
+    claiming[57..61].copy_from_slice(&count.to_be_bytes());
+    let header = daybook_record::BatchHeader::read(&claiming).expect("a header");
+    let mut check = daybook_record::CrcCheck::new(&header);
+    check.update(&claiming);
+    let Err(daybook_record::BatchError::Crc { computed, .. }) = check.finish() else { return claiming.freeze() };
+    claiming[17..21].copy_from_slice(&computed.to_be_bytes());
+    claiming.freeze()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_has_as_many_records_as_it_claims() {
+    let node = Node::start(options()).await;
+    let mut client = node.connect().await;
+    client.create_topic("t", 1, &[]).await;
+    let two = batch(&[b"a", b"b"]);
+    for (count, code) in [(1, INVALID_RECORD), (3, INVALID_RECORD), (1_000_000, INVALID_RECORD), (2, 0)] {
+        assert_eq!(client.produce("t", 0, claiming(&two, count)).await.error_code, code, "{count}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_is_as_large_as_its_topic_allows() {
     let node = Node::start(options()).await;

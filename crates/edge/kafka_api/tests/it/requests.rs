@@ -87,6 +87,7 @@ pub fn body(api: ApiKey, version: i16) -> Bytes {
         ApiKey::AlterConfigs => encode(version, &alter_configs()),
         ApiKey::IncrementalAlterConfigs => encode(version, &incremental_alter_configs()),
         ApiKey::CreatePartitions => encode(version, &create_partitions()),
+        ApiKey::DeleteRecords => encode(version, &administration::delete_records(version)),
         ApiKey::DeleteGroups => encode(version, &DeleteGroupsRequest::default().with_groups_names(vec![group()])),
         ApiKey::DescribeCluster => {
             encode(version, &DescribeClusterRequest::default().with_include_cluster_authorized_operations(true))
