@@ -174,7 +174,6 @@ impl PartitionFiles {
 
     /// From now on nothing is appended to the segments. Returns them as they are now, and whether the last of all is among them; `None` if
     /// they are no more.
-    #[expect(clippy::type_complexity, reason = "used once")]
     fn close_run<E>(
         &self,
         bases: &Range<Offset>,

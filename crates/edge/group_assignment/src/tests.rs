@@ -102,8 +102,10 @@ fn an_expression_matches_whole_names_only() {
     }
 }
 
-/// Numbers of members and topics, who wants what, and what they had.
-fn group() -> impl Strategy<Value = (Vec<i32>, Vec<Vec<bool>>, Vec<(u8, i32, usize)>)> {
+/// Partitions of topics, which of them each member wants, and what members had: topic, partition, member.
+type Wishes = (Vec<i32>, Vec<Vec<bool>>, Vec<(u8, i32, usize)>);
+
+fn group() -> impl Strategy<Value = Wishes> {
     (1..5_usize, 1..7_usize).prop_flat_map(|(topics, members)| {
         (
             prop::collection::vec(0..9, topics),

@@ -60,9 +60,9 @@ fn configs_override_defaults_and_return_to_them() {
         id: id(1),
         changes: vec![("message.timestamp.type".into(), value.map(str::to_owned))],
     };
-    let set = catalog.alter_configs(&change(Some("LogAppendTime"))).unwrap();
+    let set = catalog.alter_configs(&change(Some("LogAppendTime")), || false).unwrap();
     assert_eq!(set.settings.timestamp_kind, TimestampKind::LogAppendTime);
-    let unset = catalog.alter_configs(&change(None)).unwrap();
+    let unset = catalog.alter_configs(&change(None), || false).unwrap();
     assert_eq!(unset.settings, TopicSettings::of(&BTreeMap::new(), &BTreeMap::new()));
     assert_eq!(unset.settings.max_message_bytes, 1_048_588);
 }

@@ -6,7 +6,9 @@ use daybook_record::{BatchBuilder, BatchHeader, Compression};
 use daybook_types::{LeaderEpoch, Offset, PartitionId, ProducerEpoch, ProducerId, TimestampMs};
 use proptest::prelude::*;
 
-use crate::{Appearance, Circumstances, Partition, PartitionChanges, ProducerWindow, StoredPartition};
+use crate::{
+    AbortedIndex, Appearance, Circumstances, Compaction, Partition, PartitionChanges, ProducerWindow, StoredPartition,
+};
 
 mod transactions;
 
@@ -171,7 +173,7 @@ fn a_compaction_is_kept_and_not_past_the_end() {
     assert_eq!(partition.compact(&to(4), TimestampMs(1), 0).unwrap().to, Offset(4));
     let changes = partition.take_changes().unwrap();
     let compaction = Compaction::decode(changes.compaction.unwrap()).unwrap();
-    let restored = Partition::restore(id, changes.stored, BTreeMap::new(), compaction);
+    let restored = Partition::restore(id, changes.stored, BTreeMap::new(), compaction, AbortedIndex::default());
     assert_eq!(restored.compaction(), partition.compaction());
     assert_eq!(restored.log().look(|tail| tail.compaction.to), Offset(4));
 }

@@ -36,7 +36,7 @@ pub fn decode_state(mut bytes: Bytes) -> Result<SharePartitionState, StoredShare
     if version > FORMAT_VERSION {
         return Err(StoredShareError::NewerFormat { found: version, known: FORMAT_VERSION });
     }
-    if bytes.len() < HEAD_BYTES || (bytes.len() - HEAD_BYTES) % RUN_BYTES != 0 {
+    if bytes.len() < HEAD_BYTES || !(bytes.len() - HEAD_BYTES).is_multiple_of(RUN_BYTES) {
         return Err(StoredShareError::Malformed);
     }
     let (epoch, start) = (bytes.get_i32(), Offset(bytes.get_i64()));

@@ -80,13 +80,11 @@ impl Transactions {
         count_max: usize,
     ) -> (Vec<SweepTransaction>, Option<TransactionalId>) {
         let mut looked_to = None;
-        let mut looked = 0;
         let mut found = Vec::new();
-        for (id, transactional) in self.after(after) {
+        for (looked, (id, transactional)) in self.after(after).enumerate() {
             if looked == count_max {
                 return (found, looked_to);
             }
-            looked += 1;
             looked_to = Some(id.clone());
             if transactional.is_unused(now, unused_ms) {
                 found.push(SweepTransaction::Unused { transactional_id: id.clone(), unused_ms });

@@ -1,5 +1,7 @@
 //! Leading one member towards its target: what it has to give up first, what it may have already.
 
+use std::collections::btree_map::Entry;
+
 use daybook_group_assignment::Partitions;
 use daybook_types::PartitionId;
 use tracing::debug;
@@ -50,12 +52,11 @@ impl ConsumerGroup {
         }
         let mut state = MemberState::Stable;
         for partition in target {
-            if !assigned.contains_key(&partition) {
-                if self.holders.get(&partition).is_none_or(|holder| holder == id) {
-                    assigned.insert(partition, self.target_epoch);
-                } else {
-                    state = MemberState::Unreleased;
-                }
+            let Entry::Vacant(slot) = assigned.entry(partition) else { continue };
+            if self.holders.get(&partition).is_none_or(|holder| holder == id) {
+                slot.insert(self.target_epoch);
+            } else {
+                state = MemberState::Unreleased;
             }
         }
         if let Some(member) = self.members.get_mut(id) {
