@@ -223,7 +223,6 @@ fn consumer_settings(settings: &Settings) -> daybook_group_coordinator::Consumer
             GroupMigration::Downgrade => MigrationPolicy::Downgrade,
             GroupMigration::Bidirectional => MigrationPolicy::Bidirectional,
         },
-        ..daybook_group_coordinator::ConsumerSettings::default()
     }
 }
 

@@ -34,16 +34,8 @@ pub struct Settings {
 pub struct ConsumerSettings {
     /// `group.consumer.session.timeout.ms`
     pub session_timeout_ms: u64,
-    /// `group.consumer.min.session.timeout.ms`, for what is set for one group.
-    pub session_timeout_min_ms: u64,
-    /// `group.consumer.max.session.timeout.ms`, for what is set for one group.
-    pub session_timeout_max_ms: u64,
     /// `group.consumer.heartbeat.interval.ms`: how often members are asked to heartbeat in quiet times.
     pub heartbeat_interval_ms: u64,
-    /// `group.consumer.min.heartbeat.interval.ms`, for what is set for one group.
-    pub heartbeat_interval_min_ms: u64,
-    /// `group.consumer.max.heartbeat.interval.ms`, for what is set for one group.
-    pub heartbeat_interval_max_ms: u64,
     /// How often while the group is on its way to a new assignment. Kafka leaves it at the other; but partitions change hands by
     /// heartbeats alone.
     pub rebalance_heartbeat_interval_ms: u64,
@@ -80,11 +72,7 @@ impl Default for ConsumerSettings {
     fn default() -> Self {
         Self {
             session_timeout_ms: 45_000,
-            session_timeout_min_ms: 45_000,
-            session_timeout_max_ms: 60_000,
             heartbeat_interval_ms: 5_000,
-            heartbeat_interval_min_ms: 5_000,
-            heartbeat_interval_max_ms: 15_000,
             rebalance_heartbeat_interval_ms: 500,
             assignment_interval_ms: 1_000,
             group_size_max: 2_147_483_647,

@@ -96,6 +96,8 @@ impl ConsumerGroup {
                 assignment: embedded::write_assignment(version, &target, topics),
             })
         });
-        HandOver { group: self.id.clone(), generation: self.epoch, members: members.collect() }
+        // Members are in the generation of their epoch, and are to find it so when they are told to join again.
+        let generation = self.members.values().map(|member| member.epoch).max().unwrap_or(self.epoch);
+        HandOver { group: self.id.clone(), generation, members: members.collect() }
     }
 }

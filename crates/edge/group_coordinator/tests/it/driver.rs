@@ -372,6 +372,9 @@ async fn a_group_changes_to_the_new_protocol_and_back_with_members_in_it() {
     coordinator.consumer_heartbeat(&heartbeat("g", "new", -1)).unwrap();
     assert_eq!(state(&coordinator, "g"), Some(GroupState::PreparingRebalance));
     assert_eq!(coordinator.describe_consumer(&group("g")), Ok(None));
+    // The member is still in its generation, so that it can commit before it joins again.
+    assert_eq!(coordinator.heartbeat(&group("g"), &claim(&rejoined)), Err(GroupError::RebalanceInProgress));
+    assert_eq!(coordinator.check_commit(&group("g"), &claim(&rejoined), false), Ok(CommitPermit::Any));
 }
 
 #[tokio::test(start_paused = true)]
