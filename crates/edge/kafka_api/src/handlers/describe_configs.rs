@@ -238,6 +238,18 @@ fn of_broker(broker: &Broker, catalog: &Catalog, name: &str) -> Result<Vec<Entry
             options.offset_metadata_bytes_max.to_string(),
             "Longest text kept beside a committed offset.",
         ),
+        own(
+            "transaction.max.timeout.ms",
+            ConfigKind::Int,
+            options.transaction_timeout_max_ms.to_string(),
+            "Longest time that a producer may ask to keep a transaction open.",
+        ),
+        own(
+            "transactional.id.expiration.ms",
+            ConfigKind::Int,
+            options.transactional_id_expiration_ms.to_string(),
+            "After how long without use a transactional id is forgotten.",
+        ),
     ];
     let told = Told::of(broker, catalog);
     let entry = |definition: Cow<'static, Definition>| {
