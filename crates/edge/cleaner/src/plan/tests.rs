@@ -9,7 +9,7 @@ use super::{Compactable, Dirty, Plan, groups, plan};
 fn settings(configs: &[(&str, &str)]) -> TopicSettings {
     let configs: BTreeMap<String, String> =
         configs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    TopicSettings::of(&configs)
+    TopicSettings::of(&configs, &BTreeMap::new())
 }
 
 /// Ten offsets each; segment `n` has records from time `1000 n` to `1000 n + 999`.

@@ -62,8 +62,11 @@ async fn delete(broker: &Broker, group: GroupId, partitions: Vec<PartitionId>) -
     }
 }
 
-fn topic((name, partitions): (TopicName, Vec<(i32, Result<PartitionId, ErrorCode>)>)) -> OffsetDeleteResponseTopic {
-    let partition = |(index, outcome): (i32, Result<PartitionId, ErrorCode>)| {
+/// A partition as it was named, and what it is or why it is none.
+type Found = (i32, Result<PartitionId, ErrorCode>);
+
+fn topic((name, partitions): (TopicName, Vec<Found>)) -> OffsetDeleteResponseTopic {
+    let partition = |(index, outcome): Found| {
         OffsetDeleteResponsePartition::default()
             .with_partition_index(index)
             .with_error_code(error_code::code(outcome.err()))

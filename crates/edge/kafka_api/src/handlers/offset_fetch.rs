@@ -57,7 +57,7 @@ pub(super) async fn handle(broker: &Broker, caller: &Caller, request: OffsetFetc
 /// A member of a consumer group (KIP-848) names itself and its epoch, so that it isn't told of offsets that have been committed
 /// by who has its partitions by now.
 fn error_of(broker: &Broker, asked: &OffsetFetchRequestGroup) -> Option<ErrorCode> {
-    let Some(member) = asked.member_id.as_ref().filter(|_| asked.member_epoch >= 0) else { return None };
+    let member = asked.member_id.as_ref().filter(|_| asked.member_epoch >= 0)?;
     let group = GroupId::new(&asked.group_id.0);
     match broker.coordinator.check_fetch(&group, &member_id(member), Generation(asked.member_epoch)) {
         Err(error) => Some(error_code::of_group(error)),

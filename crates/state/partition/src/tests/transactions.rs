@@ -256,7 +256,7 @@ proptest! {
                 let listed = aborted(&partition, from as i64, to as i64);
                 let mut hidden: Vec<i64> = Vec::new();
                 let mut left = listed.clone();
-                for offset in from..to {
+                for (offset, record) in records.iter().enumerate().take(to).skip(from) {
                     left.retain(|(producer, first, _)| {
                         let begins = *first <= offset as i64;
                         if begins {
@@ -267,8 +267,8 @@ proptest! {
                     if let Some(producer) = markers.get(&offset) {
                         hidden.retain(|hidden| hidden != producer);
                     }
-                    if let Some((producer, fate)) = records[offset] {
-                        prop_assert_eq!(hidden.contains(&producer), fate == Fate::Aborted, "offset {} of {}..{}", offset, from, to);
+                    if let Some((producer, fate)) = record {
+                        prop_assert_eq!(hidden.contains(producer), *fate == Fate::Aborted, "offset {} of {}..{}", offset, from, to);
                     }
                 }
             }
