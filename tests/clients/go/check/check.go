@@ -85,7 +85,7 @@ const (
 func RestartServer() {
 	connection := Must(net.DialTimeout("tcp", os.Getenv(restartVariable), Patience))
 	defer connection.Close()
-	OK(connection.SetDeadline(time.Now().Add(3*Patience)))
+	OK(connection.SetDeadline(time.Now().Add(3 * Patience)))
 	Equal("ready\n", string(Must(io.ReadAll(connection))), "after a restart")
 }
 

@@ -56,6 +56,7 @@ func (s *saramaClient) Lacks(scenario string) string {
 	return map[string]string{
 		"cluster":        "sarama does not tell the cluster's id",
 		"group_consumer": "sarama has no groups of KIP-848",
+		"share_group":    "sarama has no share groups",
 	}[scenario]
 }
 

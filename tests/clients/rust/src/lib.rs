@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 use std::future::Future;
+use std::io::Read;
+use std::net::TcpStream;
 use std::panic;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
@@ -11,25 +13,43 @@ use futures::future::BoxFuture;
 /// How long anything may take that has no limit of its own.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Names where a restart of the server is to be had.
+const RESTART: &str = "CLIENTS_RESTART";
+
 /// Takes the server's address, and a name that is new in every run. Fails by panicking.
 pub type Scenario = fn(String, String) -> BoxFuture<'static, ()>;
 
 /// `--list`, or an address and then the scenarios that are wanted, none meaning all.
 pub fn main(scenarios: &[(&str, Scenario)]) -> ExitCode {
+    main_lacking(scenarios, &[])
+}
+
+/// The same with scenarios that the client cannot do, and why.
+pub fn main_lacking(scenarios: &[(&str, Scenario)], lacks: &[(&str, &str)]) -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let Some((address, asked)) = words.split_first() else {
         eprintln!("usage: --list | ADDRESS [SCENARIO…]");
         return ExitCode::from(2);
     };
     if address == "--list" {
-        scenarios.iter().for_each(|(name, _)| println!("{name}"));
+        scenarios
+            .iter()
+            .map(|(name, _)| name)
+            .chain(lacks.iter().map(|(name, _)| name))
+            .for_each(|name| println!("{name}"));
         return ExitCode::SUCCESS;
     }
     // A failure's story is told with its verdict.
     panic::set_hook(Box::new(|failure| println!("| {}", failure.to_string().replace('\n', "\n| "))));
     let runtime = tokio::runtime::Runtime::new().expect("threads can be had");
     let mut failed = false;
-    for (name, run) in scenarios.iter().filter(|(name, _)| asked.is_empty() || asked.iter().any(|each| each == name)) {
+    let wanted = |name: &str| asked.is_empty() || asked.iter().any(|each| each == name);
+    lacks.iter().filter(|(name, _)| wanted(name)).for_each(|(name, why)| println!("RESULT {name} skip 0 {why}"));
+    for (name, run) in scenarios.iter().filter(|(name, _)| wanted(name)) {
+        if name.ends_with("_restart") && std::env::var_os(RESTART).is_none() {
+            println!("RESULT {name} skip 0 there is nobody to restart the server");
+            continue;
+        }
         let start = Instant::now();
         let moment =
             SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is later than 1970").as_nanos();
@@ -64,6 +84,17 @@ pub async fn eventually<F: Future<Output = bool>>(what: &str, mut holds: impl Fn
         }
     };
     soon(what, all).await;
+}
+
+/// The server is killed and started again; returns when it is ready.
+pub async fn restart_server() {
+    let restarted = tokio::task::spawn_blocking(|| {
+        let mut answer = String::new();
+        let address = std::env::var(RESTART).expect("scenarios that need it are skipped without it");
+        TcpStream::connect(address).and_then(|mut connection| connection.read_to_string(&mut answer)).unwrap();
+        answer
+    });
+    equal("ready\n", &soon("a restart", restarted).await.unwrap(), "after a restart");
 }
 
 /// Names async functions as scenarios.
