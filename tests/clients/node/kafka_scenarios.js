@@ -217,7 +217,7 @@ module.exports = {
     await eventually("all are gone", async () => ((listed) => !names.some((name) => listed.has(name)))(await client.topics()));
   },
 
-  async alter_configs(client) {
+  async configs_altered(client) {
     const name = await topic(client, 1, { "retention.ms": "1000000" });
     await client.alter(name, { "max.message.bytes": "2000", "retention.ms": "7200000" });
     await eventually("it is described", async () => (await client.configs(name))["max.message.bytes"] === "2000");
@@ -371,7 +371,8 @@ module.exports = {
   group_range: comeAndGo({ assignor: "range" }),
   group_roundrobin: comeAndGo({ assignor: "roundRobin" }),
   group_cooperative: comeAndGo({ assignor: "cooperativeSticky" }),
-  group_consumer: comeAndGo({ protocol: "consumer" }),
+  consumer_uniform: comeAndGo({ protocol: "consumer", remote: "uniform" }),
+  consumer_range: comeAndGo({ protocol: "consumer", remote: "range" }),
 
   async commits(client) {
     const [name, group, tally] = [await topic(client, 2), client.fresh(), new Tally()];

@@ -13,7 +13,7 @@ class Confluent extends Client {
   running = {};
   lacks = {
     null_and_empty: "confluent-kafka-javascript makes null of what is empty",
-    alter_configs: "confluent-kafka-javascript neither describes nor alters configs",
+    configs_altered: "confluent-kafka-javascript neither describes nor alters configs",
     more_partitions: "confluent-kafka-javascript adds no partitions",
   };
 
@@ -34,10 +34,10 @@ class Confluent extends Client {
     return { send: (records) => this.sendWith(producer, records), close: () => this.disconnected(producer) };
   }
 
-  consumer({ groupId, committed = false, commits, assignor = "range", protocol = "classic" }) {
+  consumer({ groupId, committed = false, commits, assignor = "range", protocol = "classic", remote }) {
     const kafkaJS = { groupId, fromBeginning: true, readUncommitted: !committed, maxWaitTimeInMs: 50, autoCommit: commits, autoCommitInterval: 100, ...quiet };
     if (protocol === "classic") Object.assign(kafkaJS, { heartbeatInterval: 100, sessionTimeout: 10_000, partitionAssigners: [PartitionAssigners[assignor]] });
-    return this.kafka.consumer({ kafkaJS, "group.protocol": protocol });
+    return this.kafka.consumer({ kafkaJS, "group.protocol": protocol, ...(remote && { "group.remote.assignor": remote }) });
   }
 
   async follow(consumer, topic, note) {

@@ -31,7 +31,8 @@ class KafkaJS extends Client {
   lacks = {
     group_range: "KafkaJS has the round robin assignor alone",
     group_cooperative: "KafkaJS has the round robin assignor alone",
-    group_consumer: "KafkaJS has no groups of KIP-848",
+    consumer_uniform: "KafkaJS has no groups of KIP-848",
+    consumer_range: "KafkaJS has no groups of KIP-848",
   };
 
   constructor(address, scenario) {

@@ -54,9 +54,10 @@ func saramaConfig() *sarama.Config {
 
 func (s *saramaClient) Lacks(scenario string) string {
 	return map[string]string{
-		"cluster":        "sarama does not tell the cluster's id",
-		"group_consumer": "sarama has no groups of KIP-848",
-		"share_group":    "sarama has no share groups",
+		"cluster":          "sarama does not tell the cluster's id",
+		"consumer_uniform": "sarama has no groups of KIP-848",
+		"consumer_range":   "sarama has no groups of KIP-848",
+		"share_group":      "sarama has no share groups",
 	}[scenario]
 }
 
