@@ -2,7 +2,7 @@
 // are in with_kafkajs.js and with_confluent.js.
 "use strict";
 
-const { PATIENCE_MS, soon } = require("./scenario.js");
+const { soon } = require("./scenario.js");
 
 // One scenario's view of the server. Names it hands out are new in every run.
 class Client {
@@ -102,7 +102,8 @@ class Client {
     const done = new Promise((resolve) => {
       this.follow(consumer, topic, (partition, message) => {
         const offset = Number(message.offset);
-        if (offset >= (from[partition] ?? Infinity)) got.set(`${partition}:${offset}`, { ...message, partition, offset, timestamp: Number(message.timestamp) });
+        if (offset >= (from[partition] ?? Infinity))
+          got.set(`${partition}:${offset}`, { ...message, partition, offset, timestamp: Number(message.timestamp) });
         if (got.size >= count) resolve();
       }).then(() => {
         for (const [partition, offset] of Object.entries(from)) consumer.seek({ topic, partition: Number(partition), offset: `${offset}` });
@@ -149,4 +150,4 @@ function groupBy(records, key) {
   return groups;
 }
 
-module.exports = { Client, PATIENCE_MS };
+module.exports = { Client };

@@ -83,4 +83,4 @@ async function main(scenarios, open) {
   process.exit(failed ? 1 : 0);
 }
 
-module.exports = { PATIENCE_MS, equal, eventually, main, refused, soon, that };
+module.exports = { equal, eventually, main, refused, soon, that };

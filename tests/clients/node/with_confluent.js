@@ -2,7 +2,8 @@
 "use strict";
 
 const { createRequire } = require("node:module");
-const { ConsumerGroupStates, Kafka, PartitionAssigners, logLevel } = createRequire(`${process.env.NODE_PACKAGES}/`)("@confluentinc/kafka-javascript").KafkaJS;
+const installed = createRequire(`${process.env.NODE_PACKAGES}/`);
+const { ConsumerGroupStates, Kafka, PartitionAssigners, logLevel } = installed("@confluentinc/kafka-javascript").KafkaJS;
 const scenarios = require("./kafka_scenarios.js");
 const { Client } = require("./kafka_client.js");
 const { main } = require("./scenario.js");
@@ -35,8 +36,10 @@ class Confluent extends Client {
   }
 
   consumer({ groupId, committed = false, commits, assignor = "range", protocol = "classic", remote }) {
-    const kafkaJS = { groupId, fromBeginning: true, readUncommitted: !committed, maxWaitTimeInMs: 50, autoCommit: commits, autoCommitInterval: 100, ...quiet };
-    if (protocol === "classic") Object.assign(kafkaJS, { heartbeatInterval: 100, sessionTimeout: 10_000, partitionAssigners: [PartitionAssigners[assignor]] });
+    const committing = { autoCommit: commits, autoCommitInterval: 100 };
+    const kafkaJS = { groupId, fromBeginning: true, readUncommitted: !committed, maxWaitTimeInMs: 50, ...committing, ...quiet };
+    const classic = { heartbeatInterval: 100, sessionTimeout: 10_000, partitionAssigners: [PartitionAssigners[assignor]] };
+    if (protocol === "classic") Object.assign(kafkaJS, classic);
     return this.kafka.consumer({ kafkaJS, "group.protocol": protocol, ...(remote && { "group.remote.assignor": remote }) });
   }
 
@@ -52,7 +55,7 @@ class Confluent extends Client {
   async describeGroup(group) {
     const [described] = (await (await this.administrator()).describeGroups([group])).groups;
     const state = Object.entries(ConsumerGroupStates).find(([, value]) => value === described.state)[0];
-    const shares = described.members.map((each) => each.assignment?.topicPartitions?.length ?? each.memberAssignment?.topicPartitions?.length ?? 0);
+    const shares = described.members.map((each) => each.assignment?.topicPartitions?.length ?? 0);
     return [state.charAt(0) + state.slice(1).toLowerCase(), ...shares.sort()];
   }
 

@@ -24,6 +24,9 @@ CompressionCodecs[CompressionTypes.ZSTD] = () => ({
 const ready = zstd.init();
 const CODECS = { none: 0, gzip: 1, snappy: 2, lz4: 3, zstd: 4 };
 
+// Enough for a restart of the server.
+const retry = { initialRetryTime: 50, maxRetryTime: 500, retries: 60 };
+
 class KafkaJS extends Client {
   running = {};
   // It would try again for a topic that isn't there.
@@ -37,7 +40,6 @@ class KafkaJS extends Client {
 
   constructor(address, scenario) {
     super(address, scenario);
-    const retry = { initialRetryTime: 50, maxRetryTime: 500, retries: 60 };
     this.kafka = new Kafka({ brokers: [address], logLevel: logLevel.NOTHING, retry });
   }
 
@@ -47,13 +49,15 @@ class KafkaJS extends Client {
   }
 
   async configs(topic) {
-    const { resources } = await (await this.administrator()).describeConfigs({ includeSynonyms: false, resources: [{ type: ConfigResourceTypes.TOPIC, name: topic }] });
+    const resource = { type: ConfigResourceTypes.TOPIC, name: topic };
+    const { resources } = await (await this.administrator()).describeConfigs({ includeSynonyms: false, resources: [resource] });
     return Object.fromEntries(resources[0].configEntries.map((each) => [each.configName, each.configValue]));
   }
 
   async alter(topic, configs) {
     const configEntries = Object.entries(configs).map(([name, value]) => ({ name, value }));
-    await (await this.administrator()).alterConfigs({ validateOnly: false, resources: [{ type: ConfigResourceTypes.TOPIC, name: topic, configEntries }] });
+    const resource = { type: ConfigResourceTypes.TOPIC, name: topic, configEntries };
+    await (await this.administrator()).alterConfigs({ validateOnly: false, resources: [resource] });
   }
 
   async grow(topic, count) {
@@ -62,7 +66,7 @@ class KafkaJS extends Client {
 
   async producer({ codec = "none", acks = -1, idempotent = false } = {}) {
     await ready;
-    const producer = await this.connected(this.kafka.producer({ idempotent, maxInFlightRequests: idempotent ? 1 : 5, retry: { initialRetryTime: 50, maxRetryTime: 500, retries: 60 } }));
+    const producer = await this.connected(this.kafka.producer({ idempotent, maxInFlightRequests: idempotent ? 1 : 5, retry }));
     return {
       send: (records) => this.sendWith(producer, records, { acks, compression: CODECS[codec] }),
       close: () => this.disconnected(producer),
@@ -71,7 +75,8 @@ class KafkaJS extends Client {
 
   consumer({ groupId, committed = false, commits }) {
     this.running = commits ? { autoCommitThreshold: 1 } : { autoCommit: false };
-    return this.kafka.consumer({ groupId, readUncommitted: !committed, heartbeatInterval: 100, sessionTimeout: 10_000, rebalanceTimeout: 10_000, maxWaitTimeInMs: 50, retry: { initialRetryTime: 50, maxRetryTime: 500, retries: 60 } });
+    const pace = { heartbeatInterval: 100, sessionTimeout: 10_000, rebalanceTimeout: 10_000, maxWaitTimeInMs: 50 };
+    return this.kafka.consumer({ groupId, readUncommitted: !committed, retry, ...pace });
   }
 
   watch(consumer) {
@@ -83,7 +88,10 @@ class KafkaJS extends Client {
 
   async describeGroup(group) {
     const [described] = (await (await this.administrator()).describeGroups([group])).groups;
-    const shares = described.members.map((each) => Object.values(AssignerProtocol.MemberAssignment.decode(each.memberAssignment)?.assignment ?? {}).flat().length);
+    const shares = described.members.map(({ memberAssignment }) => {
+      const decoded = AssignerProtocol.MemberAssignment.decode(memberAssignment);
+      return Object.values(decoded?.assignment ?? {}).flat().length;
+    });
     return [described.state, ...shares.sort()];
   }
 
