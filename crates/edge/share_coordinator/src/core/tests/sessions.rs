@@ -1,3 +1,5 @@
+//! Sessions of share fetches: their epochs, and what they end with.
+
 use daybook_types::{GroupId, PartitionId, PartitionIndex, TopicId};
 
 use crate::core::{ConnectionId, SessionAsk, SessionError, SessionKey, Sessions};
