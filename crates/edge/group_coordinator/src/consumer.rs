@@ -185,7 +185,10 @@ impl ConsumerGroup {
 
     /// Whether anybody's subscription takes in the topic.
     pub fn is_subscribed_to(&self, topic: &str) -> bool {
-        self.topics.contains_key(topic) || self.members.values().any(|member| member.subscription.names.contains(topic))
+        self.members.values().any(|member| {
+            let by_regex = member.subscription.regex.as_ref().and_then(|regex| self.regexes.names(regex));
+            member.subscription.names.contains(topic) || by_regex.is_some_and(|names| names.contains(topic))
+        })
     }
 
     /// The assignor with the most votes; the first of the server's where nobody votes.

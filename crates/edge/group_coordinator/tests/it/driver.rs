@@ -251,8 +251,16 @@ async fn groups_are_limited_and_empty_ones_give_way() {
         coordinator.leave(&group(name), &[Leaver { member: joined.member.clone(), instance: None }]).unwrap();
     }
     assert_eq!(coordinator.list().unwrap().len(), 40);
-    sole_member(&coordinator, "one more").await;
-    assert_eq!(coordinator.list().unwrap().len(), 40);
+    // Only an empty group that lies with the new one gives way, and where a group lies is chance.
+    let mut taken = 0;
+    for number in 0..100 {
+        match coordinator.join(join_request(&format!("more-{number}"))).await {
+            Ok(_) => taken += 1,
+            Err(refused) => assert_eq!(refused.error, GroupError::CoordinatorNotAvailable),
+        }
+        assert_eq!(coordinator.list().unwrap().len(), 40);
+    }
+    assert!(taken > 0, "no empty group gave way");
 }
 
 #[tokio::test(start_paused = true)]
