@@ -187,7 +187,7 @@ async fn set_quota(client: &mut Client, kind: &'static str, key: &'static str, v
 
 async fn quotas(client: &mut Client) -> Vec<(String, Option<String>, Vec<(String, f64)>)> {
     let answer = client.call(1, &DescribeClientQuotasRequest::default()).await;
-    let entries = answer.entries.unwrap().into_iter().map(|entry| {
+    let entries = answer.entries.expect("quotas are told").into_iter().map(|entry| {
         let values = entry.values.iter().map(|value| (value.key.to_string(), value.value)).collect();
         let part = &entry.entity[0];
         (part.entity_type.to_string(), part.entity_name.as_ref().map(ToString::to_string), values)
